@@ -1,0 +1,12 @@
+//! breccia: machines working in granular media, by non-smooth contact dynamics.
+//!
+//! The rooms, and what each never touches, are listed in `docs/architecture.md`.
+
+pub mod contact;
+pub mod geometry;
+pub mod input;
+pub mod machine;
+pub mod output;
+pub mod scene;
+pub mod solve;
+pub mod step;

@@ -1,0 +1,42 @@
+//! A rigid body.
+
+use crate::geometry::{Pose, Shape, Vec3};
+use serde::{Deserialize, Serialize};
+
+/// Global, the same on every rank and in every file of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct BodyId(pub u64);
+
+/// What decides a body's velocity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Motion {
+    /// Never moves. Every rank holds a copy.
+    Fixed,
+    /// Moves as prescribed, whatever pushes it; the index names the motion in the scene. Every rank holds a copy.
+    Kinematic(u32),
+    /// Moves by the laws of mechanics. Owned by one rank.
+    Free,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Body {
+    pub id: BodyId,
+    /// Index into the scene's group names: the `[[body]]` or `[[grains]]` of the case it came from.
+    pub group: u32,
+    /// Index into the scene's materials.
+    pub material: u32,
+    pub motion: Motion,
+    pub shape: Shape,
+    /// kg; infinite unless free.
+    pub mass: f64,
+    /// Principal moments, kg m²: the body frame stands at the centre of mass along the principal axes.
+    pub inertia: Vec3,
+    pub pose: Pose,
+    /// Of the centre of mass, world frame, m/s.
+    pub velocity: Vec3,
+    /// World frame, rad/s.
+    pub angular_velocity: Vec3,
+    /// About the centre of mass, world frame, kg m²/s. Carried beside the angular velocity so that free
+    /// rotation keeps it to the last bit, however the inertia turns.
+    pub angular_momentum: Vec3,
+}
