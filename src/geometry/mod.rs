@@ -1,9 +1,15 @@
 //! Pure shape mathematics: no scene, no contact law, no files.
 
+pub mod hull;
+pub mod mass;
 pub mod pose;
+pub mod random;
 pub mod shape;
 
+pub use hull::{HullError, convex_hull};
+pub use mass::{MassError, MassProperties, mass_properties};
 pub use pose::{Aabb, Pose};
+pub use random::Random;
 pub use shape::{Convex, Edge, Face, Part, Polyhedron, Shape};
 
 pub type Vec3 = nalgebra::Vector3<f64>;
