@@ -1,8 +1,10 @@
 //! Pure shape mathematics: no scene, no contact law, no files.
 
+pub mod hull;
 pub mod pose;
 pub mod shape;
 
+pub use hull::{HullError, convex_hull};
 pub use pose::{Aabb, Pose};
 pub use shape::{Convex, Edge, Face, Part, Polyhedron, Shape};
 
