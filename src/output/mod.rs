@@ -1,1 +1,29 @@
-//! (being built)
+//! Results in files: frames that ParaView opens, contact networks, time series, the final state. The only user of hdf5.
+
+pub mod contacts;
+pub mod digest;
+pub mod error;
+pub mod fields;
+mod hyperslab;
+mod icosphere;
+mod pack;
+mod polydata;
+pub mod ranks;
+pub mod restore;
+#[cfg(test)]
+mod samples;
+mod seal;
+pub mod series;
+pub mod state;
+#[cfg(test)]
+mod tests;
+
+pub use contacts::{ContactDrawing, ContactFile, ContactOptions, ContactRow};
+pub use digest::Digest;
+pub use error::OutputError;
+pub use fields::{BodyField, BodyFile, BodyOptions, Spheres};
+pub use polydata::Precision;
+pub use ranks::share;
+pub use restore::{StateFile, digest};
+pub use series::{Column, ColumnKind, Series};
+pub use state::{Extra, ImpulseRow, StateHeader, write_state};

@@ -1,0 +1,79 @@
+//! A fingerprint of the physical state that does not depend on how a run was arranged.
+//!
+//! Every body and every impulse is hashed by itself (xxh3, 128 bits, over the bits of its numbers) and the hashes are
+//! added, wrapping: the order of rows and their distribution over ranks drop out. Time and step close the digest.
+
+use super::state::ImpulseRow;
+use crate::scene::Body;
+use xxhash_rust::xxh3::{xxh3_128, xxh3_128_with_seed};
+
+/// Sums so far: of bodies and of impulses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Digest {
+    bodies: u128,
+    impulses: u128,
+}
+
+// Different seeds, so that a body can never stand for an impulse.
+const BODY_SEED: u64 = 1;
+const IMPULSE_SEED: u64 = 2;
+
+impl Digest {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    pub fn add_body(&mut self, body: &Body) {
+        let numbers = [
+            body.pose.position.as_slice(),
+            body.pose.rotation.coords.as_slice(),
+            body.velocity.as_slice(),
+            body.angular_velocity.as_slice(),
+            body.angular_momentum.as_slice(),
+        ];
+        let mut bytes = [0u8; 8 * 17];
+        let words = std::iter::once(body.id.0).chain(numbers.concat().into_iter().map(f64::to_bits));
+        fill(&mut bytes, words);
+        self.bodies = self.bodies.wrapping_add(xxh3_128_with_seed(&bytes, BODY_SEED));
+    }
+
+    pub fn add_impulse(&mut self, row: &ImpulseRow) {
+        let key = [
+            row.ids[0],
+            row.ids[1],
+            u64::from(row.parts[0]),
+            u64::from(row.parts[1]),
+            u64::from(row.feature),
+        ];
+        let mut bytes = [0u8; 8 * 8];
+        fill(&mut bytes, key.into_iter().chain(row.impulse.iter().map(|value| value.to_bits())));
+        self.impulses = self.impulses.wrapping_add(xxh3_128_with_seed(&bytes, IMPULSE_SEED));
+    }
+
+    /// The sums as numbers that can be sent to another rank.
+    pub fn parts(&self) -> [u64; 4] {
+        let halves = |sum: u128| [sum as u64, (sum >> 64) as u64];
+        let ([a, b], [c, d]) = (halves(self.bodies), halves(self.impulses));
+        [a, b, c, d]
+    }
+
+    /// Adds the sums of another rank.
+    pub fn merge(&mut self, parts: [u64; 4]) {
+        let whole = |low: u64, high: u64| u128::from(low) | u128::from(high) << 64;
+        self.bodies = self.bodies.wrapping_add(whole(parts[0], parts[1]));
+        self.impulses = self.impulses.wrapping_add(whole(parts[2], parts[3]));
+    }
+
+    /// 32 hexadecimal digits.
+    pub fn finish(&self, time: f64, step: u64) -> String {
+        let mut bytes = [0u8; 8 * 6];
+        fill(&mut bytes, self.parts().into_iter().chain([time.to_bits(), step]));
+        format!("{:032x}", xxh3_128(&bytes))
+    }
+}
+
+fn fill(bytes: &mut [u8], words: impl Iterator<Item = u64>) {
+    for (eight, word) in bytes.chunks_exact_mut(8).zip(words) {
+        eight.copy_from_slice(&word.to_le_bytes());
+    }
+}

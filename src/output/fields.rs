@@ -1,0 +1,219 @@
+//! `bodies.vtkhdf`: every body in its true shape, step by step, with arrays on its points.
+//!
+//! Polyhedra are drawn as their faces, spheres as triangles or as single points with a `radius`, half-spaces as a square
+//! a little larger than the domain. Arrays stand on points, not on cells, so that one mechanism serves surfaces
+//! and glyphs. Every body is given by exactly one rank (fixed and kinematic ones, that all ranks hold, by rank 0, say).
+
+use super::error::OutputError;
+use super::icosphere::Icosphere;
+use super::polydata::{Array, POLYGONS, Piece, PolyDataFile, Precision, VERTICES};
+use crate::geometry::{Aabb, Convex, Pose, Vec3};
+use crate::scene::Body;
+use decomposition::Comm;
+use std::path::Path;
+
+/// How spheres appear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spheres {
+    /// As triangles: 12, 42, 162, 642 points for refinement 0, 1, 2, 3.
+    Surface { refinement: u32 },
+    /// As one point each, with a `radius` array for glyphs: for very many.
+    Points,
+}
+
+/// An array that can be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyField {
+    Id,
+    Group,
+    Velocity,
+    AngularVelocity,
+    Speed,
+}
+
+impl BodyField {
+    pub const ALL: [BodyField; 5] =
+        [BodyField::Id, BodyField::Group, BodyField::Velocity, BodyField::AngularVelocity, BodyField::Speed];
+
+    fn array(self) -> Array {
+        let (name, components, integer) = match self {
+            BodyField::Id => ("id", 1, true),
+            BodyField::Group => ("group", 1, true),
+            BodyField::Velocity => ("velocity", 3, false),
+            BodyField::AngularVelocity => ("angular_velocity", 3, false),
+            BodyField::Speed => ("speed", 1, false),
+        };
+        Array { name, components, integer }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct BodyOptions {
+    pub spheres: Spheres,
+    pub fields: Vec<BodyField>,
+    pub precision: Precision,
+    /// Deflate level 1–9, 0 for none.
+    pub compression: u8,
+    /// Finite; half-spaces are drawn around it. `None` leaves them out.
+    pub domain: Option<Aabb>,
+}
+
+impl Default for BodyOptions {
+    fn default() -> Self {
+        Self {
+            spheres: Spheres::Surface { refinement: 2 },
+            fields: BodyField::ALL.to_vec(),
+            precision: Precision::Single,
+            compression: 4,
+            domain: None,
+        }
+    }
+}
+
+pub struct BodyFile {
+    file: PolyDataFile,
+    options: BodyOptions,
+    sphere: Icosphere,
+}
+
+impl BodyFile {
+    /// Collective: creates or replaces the file.
+    pub fn create(path: &Path, comm: &dyn Comm, options: BodyOptions) -> Result<Self, OutputError> {
+        let mut options = options;
+        let mut seen = Vec::new();
+        options.fields.retain(|field| {
+            !seen.contains(field) && {
+                seen.push(*field);
+                true
+            }
+        });
+        let mut arrays: Vec<Array> = options.fields.iter().map(|field| field.array()).collect();
+        let refinement = match options.spheres {
+            Spheres::Surface { refinement } => refinement,
+            Spheres::Points => {
+                arrays.push(Array { name: "radius", components: 1, integer: false });
+                0
+            }
+        };
+        let file = PolyDataFile::create(path, comm, arrays, options.precision, options.compression)?;
+        Ok(Self { file, options, sphere: Icosphere::new(refinement) })
+    }
+
+    /// Collective: adds a step with the bodies that this rank gives, and flushes.
+    pub fn write<'a>(
+        &mut self,
+        comm: &dyn Comm,
+        time: f64,
+        bodies: impl IntoIterator<Item = &'a Body>,
+    ) -> Result<(), OutputError> {
+        let mut piece = self.file.piece();
+        for body in bodies {
+            for (place, convex) in body.shape.parts() {
+                let before = piece.point_count();
+                self.draw(&mut piece, &body.pose.compose(&place), convex);
+                self.describe(&mut piece, body, convex, before);
+            }
+        }
+        self.file.write(comm, time, &piece)
+    }
+
+    /// Steps in the file.
+    pub fn steps(&self) -> u64 {
+        self.file.steps()
+    }
+
+    /// Whether HDF5 made every transfer collectively, as it was asked to.
+    pub fn was_collective(&self) -> bool {
+        self.file.was_collective()
+    }
+
+    /// Collective.
+    pub fn close(self) -> Result<(), OutputError> {
+        self.file.close()
+    }
+
+    fn draw(&self, piece: &mut Piece, pose: &Pose, convex: &Convex) {
+        let first = piece.point_count() as i64;
+        match (convex, self.options.spheres) {
+            (Convex::Sphere { .. }, Spheres::Points) => {
+                let point = piece.point(&pose.position);
+                piece.cells[VERTICES].push([point]);
+            }
+            (Convex::Sphere { radius }, Spheres::Surface { .. }) => {
+                for vertex in &self.sphere.vertices {
+                    piece.point(&pose.point(&(vertex * *radius)));
+                }
+                for triangle in &self.sphere.triangles {
+                    piece.cells[POLYGONS].push(triangle.iter().map(|&k| first + k as i64));
+                }
+            }
+            (Convex::Polyhedron(polyhedron), _) => {
+                for vertex in &polyhedron.vertices {
+                    piece.point(&pose.point(vertex));
+                }
+                for face in &polyhedron.faces {
+                    piece.cells[POLYGONS].push(face.vertices.iter().map(|&k| first + i64::from(k)));
+                }
+            }
+            (Convex::HalfSpace, _) => {
+                for corner in self.options.domain.iter().flat_map(|domain| square(pose, domain)) {
+                    piece.point(&corner);
+                }
+                if self.options.domain.is_some() {
+                    piece.cells[POLYGONS].push(first..first + 4);
+                }
+            }
+        }
+    }
+
+    /// One row in every array for each point drawn since there were `before`.
+    fn describe(&self, piece: &mut Piece, body: &Body, convex: &Convex, before: u64) {
+        let count = piece.point_count() - before;
+        for (field, values) in self.options.fields.iter().zip(&mut piece.data) {
+            for _ in 0..count {
+                match field {
+                    BodyField::Id => values.push_integer(body.id.0 as i64),
+                    BodyField::Group => values.push_integer(i64::from(body.group)),
+                    BodyField::Velocity => values.extend(body.velocity.as_slice()),
+                    BodyField::AngularVelocity => values.extend(body.angular_velocity.as_slice()),
+                    BodyField::Speed => values.push(body.velocity.norm()),
+                }
+            }
+        }
+        if let Some(radii) = piece.data.get_mut(self.options.fields.len()) {
+            let radius = if let Convex::Sphere { radius } = convex { *radius } else { 0.0 };
+            (0..count).for_each(|_| radii.push(radius));
+        }
+    }
+}
+
+/// The corners of a square in the boundary plane of a half-space, opposite the domain's centre and as wide as its diagonal.
+fn square(pose: &Pose, domain: &Aabb) -> [Vec3; 4] {
+    let centre = pose.inverse_point(&((domain.min + domain.max) / 2.0));
+    let half = (domain.max - domain.min).norm() / 2.0;
+    [(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)]
+        .map(|(x, y)| pose.point(&Vec3::new(centre.x + x * half, centre.y + y * half, 0.0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::Quat;
+
+    #[test]
+    fn the_square_of_a_wall_lies_in_its_plane_under_the_domain() {
+        let domain = Aabb { min: Vec3::new(-1.0, -2.0, 0.0), max: Vec3::new(3.0, 2.0, 5.0) };
+        let tilt = Quat::from_euler_angles(0.3, -0.8, 0.1);
+        let pose = Pose::new(tilt, Vec3::new(0.5, 7.0, -2.0));
+        let corners = square(&pose, &domain);
+        let normal = pose.direction(&Vec3::z());
+        for corner in corners {
+            assert!((corner - pose.position).dot(&normal).abs() < 1e-12);
+        }
+        let middle = corners.iter().sum::<Vec3>() / 4.0;
+        let shift = (domain.min + domain.max) / 2.0 - middle;
+        assert!(shift.cross(&normal).norm() < 1e-12, "the square stands beside the domain");
+        assert!((corners[1] - corners[0]).cross(&(corners[2] - corners[1])).dot(&normal) > 0.0);
+        assert!(((corners[1] - corners[0]).norm() - (domain.max - domain.min).norm()).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,481 @@
+//! Temporal PolyData in the VTKHDF layout, version 2.0, one part for each rank.
+//!
+//! ```text
+//! /VTKHDF  @Version = {2, 0}  @Type = "PolyData"
+//!   NumberOfPoints[parts]  Points[n, 3]  PointData/<array>
+//!   {Vertices, Lines, Polygons, Strips}/{NumberOfCells, NumberOfConnectivityIds}[parts], Connectivity, Offsets
+//!   Steps @NSteps  Values, PartOffsets, NumberOfParts, PointOffsets [steps]
+//!     CellOffsets, ConnectivityIdOffsets [steps, 4]  PointDataOffsets/<array> [steps]
+//! ```
+//!
+//! Every step names the rows where its parts, points, cells and arrays begin. What has not changed on any rank since it
+//! was last written is not written again: the step points at the old rows. `NSteps` is raised last, so a reader of a
+//! file whose writer was killed sees whole steps only.
+
+use super::error::{FirstError, OutputError};
+use super::hyperslab::{SharedFile, Storage, Table};
+use super::ranks::{Rows, agree, gather, place};
+use decomposition::Comm;
+use hdf5::types::FixedAscii;
+use hdf5::{Attribute, Group};
+use std::path::Path;
+use xxhash_rust::xxh3::xxh3_128;
+
+/// How real numbers are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Precision {
+    /// f32: enough to look at.
+    #[default]
+    Single,
+    /// f64.
+    Double,
+}
+
+/// The kinds of cells, in the order of the layout's tables of offsets.
+const CELL_KINDS: [&str; 4] = ["Vertices", "Lines", "Polygons", "Strips"];
+pub(super) const VERTICES: usize = 0;
+pub(super) const LINES: usize = 1;
+pub(super) const POLYGONS: usize = 2;
+
+/// A column of numbers, all of one type.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Values {
+    Single(Vec<f32>),
+    Double(Vec<f64>),
+    Integer(Vec<i64>),
+}
+
+impl Values {
+    fn integers() -> Self {
+        Values::Integer(Vec::new())
+    }
+
+    fn reals(precision: Precision) -> Self {
+        match precision {
+            Precision::Single => Values::Single(Vec::new()),
+            Precision::Double => Values::Double(Vec::new()),
+        }
+    }
+
+    /// Adds a real number; an integer column takes its whole part.
+    pub fn push(&mut self, value: f64) {
+        match self {
+            Values::Single(values) => values.push(value as f32),
+            Values::Double(values) => values.push(value),
+            Values::Integer(values) => values.push(value as i64),
+        }
+    }
+
+    /// Adds an integer; a column of reals takes the nearest.
+    pub fn push_integer(&mut self, value: i64) {
+        match self {
+            Values::Integer(values) => values.push(value),
+            _ => self.push(value as f64),
+        }
+    }
+
+    pub fn extend(&mut self, values: &[f64]) {
+        values.iter().for_each(|&value| self.push(value));
+    }
+
+    fn fingerprint(&self) -> u128 {
+        match self {
+            Values::Single(values) => xxh3_128(bytes(values)),
+            Values::Double(values) => xxh3_128(bytes(values)),
+            Values::Integer(values) => xxh3_128(bytes(values)),
+        }
+    }
+}
+
+/// A type of number without padding.
+trait Number {}
+impl Number for f32 {}
+impl Number for f64 {}
+impl Number for i64 {}
+
+fn bytes<T: Number>(values: &[T]) -> &[u8] {
+    // SAFETY: numbers have no padding, any byte may be read, and the length is that of the slice.
+    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
+}
+
+/// An array on the points.
+#[derive(Clone, Debug)]
+pub(super) struct Array {
+    pub name: &'static str,
+    pub components: usize,
+    pub integer: bool,
+}
+
+/// Cells of one kind, as VTK keeps them: the points of all cells in a row, and where each cell's begin.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Cells {
+    connectivity: Vec<i64>,
+    offsets: Vec<i64>,
+}
+
+impl Default for Cells {
+    fn default() -> Self {
+        Self { connectivity: Vec::new(), offsets: vec![0] }
+    }
+}
+
+impl Cells {
+    pub fn push(&mut self, points: impl IntoIterator<Item = i64>) {
+        self.connectivity.extend(points);
+        self.offsets.push(self.connectivity.len() as i64);
+    }
+
+    fn count(&self) -> u64 {
+        self.offsets.len() as u64 - 1
+    }
+}
+
+/// What one rank adds to one step.
+#[derive(Clone, Debug)]
+pub(super) struct Piece {
+    pub points: Values,
+    pub cells: [Cells; 4],
+    /// One for each array of the file, a row for each point.
+    pub data: Vec<Values>,
+    point_count: u64,
+}
+
+impl Piece {
+    pub fn new(precision: Precision, arrays: &[Array]) -> Self {
+        let column =
+            |array: &Array| if array.integer { Values::integers() } else { Values::reals(precision) };
+        Self {
+            points: Values::reals(precision),
+            cells: Default::default(),
+            data: arrays.iter().map(column).collect(),
+            point_count: 0,
+        }
+    }
+
+    /// Adds a point and returns its number. Its row in every data array is for the caller to add.
+    pub fn point(&mut self, position: &crate::geometry::Vec3) -> i64 {
+        self.points.extend(position.as_slice());
+        self.point_count += 1;
+        self.point_count as i64 - 1
+    }
+
+    pub fn point_count(&self) -> u64 {
+        self.point_count
+    }
+
+    /// Equal for pieces with as many points and the same cells.
+    fn topology_fingerprint(&self) -> u128 {
+        let mut parts = vec![self.point_count as i64];
+        for cells in &self.cells {
+            let both = [xxh3_128(bytes(&cells.connectivity)), xxh3_128(bytes(&cells.offsets))];
+            parts.extend(both.iter().flat_map(|hash| [*hash as i64, (*hash >> 64) as i64]));
+        }
+        xxh3_128(bytes(&parts))
+    }
+}
+
+/// A table whose rows may be used by several steps.
+struct Stream {
+    table: Table,
+    offsets: Table,
+    fingerprint: Option<u128>,
+    first_row: u64,
+}
+
+struct Topology {
+    cells: Table,
+    ids: Table,
+    connectivity: Table,
+    offsets: Table,
+}
+
+struct Tables {
+    points: Stream,
+    data: Vec<Stream>,
+    point_counts: Table,
+    topology: [Topology; 4],
+    topology_fingerprint: Option<u128>,
+    /// First row of the last written topology: parts, then cells and connectivity of each kind.
+    topology_rows: (i64, [i64; 4], [i64; 4]),
+    times: Table,
+    part_offsets: Table,
+    part_counts: Table,
+    cell_offsets: Table,
+    connectivity_offsets: Table,
+}
+
+pub(super) struct PolyDataFile {
+    group: Group,
+    step_count: Attribute,
+    steps: u64,
+    precision: Precision,
+    compression: u8,
+    arrays: Vec<Array>,
+    tables: Option<Tables>,
+    broken: bool,
+    /// Last, because closing it closes what is in it.
+    file: SharedFile,
+}
+
+impl PolyDataFile {
+    /// Collective.
+    pub fn create(
+        path: &Path,
+        comm: &dyn Comm,
+        arrays: Vec<Array>,
+        precision: Precision,
+        compression: u8,
+    ) -> Result<Self, OutputError> {
+        let made = SharedFile::create(path, comm, 0).and_then(|file| {
+            let (group, step_count) =
+                header(&file).map_err(OutputError::hdf5(path, "write the VTKHDF header"))?;
+            Ok((file, group, step_count))
+        });
+        let (file, group, step_count) = agree(comm, path, "create", made)?;
+        let (tables, broken) = (None, false);
+        Ok(Self { file, group, step_count, steps: 0, precision, compression, arrays, tables, broken })
+    }
+
+    pub fn piece(&self) -> Piece {
+        Piece::new(self.precision, &self.arrays)
+    }
+
+    /// Number of whole steps in the file.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    pub fn was_collective(&self) -> bool {
+        self.file.was_collective()
+    }
+
+    /// Collective: adds a step made of the pieces of all ranks, and flushes.
+    ///
+    /// After an error the file keeps the steps it had and takes no more.
+    pub fn write(&mut self, comm: &dyn Comm, time: f64, piece: &Piece) -> Result<(), OutputError> {
+        if self.broken {
+            return Err(OutputError::misuse(self.file.path(), "no more steps: an earlier one failed"));
+        }
+        let result = self.try_write(comm, time, piece);
+        let result = agree(comm, self.file.path(), "write a step", result);
+        self.broken = result.is_err();
+        result
+    }
+
+    /// Collective.
+    pub fn close(self) -> Result<(), OutputError> {
+        let PolyDataFile { file, group, step_count, tables, .. } = self;
+        drop((group, step_count, tables));
+        file.close()
+    }
+
+    fn try_write(&mut self, comm: &dyn Comm, time: f64, piece: &Piece) -> Result<(), OutputError> {
+        let fingerprints = Fingerprints::of(piece);
+        let changed = self.tables.as_ref().map_or(u64::MAX, |tables| fingerprints.changes(tables));
+        let mut own = [0u64; 10];
+        (own[0], own[1]) = (piece.point_count, changed);
+        for (kind, cells) in piece.cells.iter().enumerate() {
+            own[2 + kind] = cells.count();
+            own[6 + kind] = cells.connectivity.len() as u64;
+        }
+        let all = gather(comm, own);
+        let changed = all.iter().fold(0, |bits, counts| bits | counts[1]);
+        let made = match self.tables.take() {
+            Some(tables) => Ok(tables),
+            None => {
+                Tables::create(&self.file, &self.group, &self.arrays, self.precision, self.compression, &all)
+            }
+        };
+        let tables =
+            self.tables.insert(agree(comm, self.file.path(), "create the datasets of a step", made)?);
+        let mut errors = FirstError::default();
+        let mut step = Step { file: &self.file, comm, all: &all, errors: &mut errors };
+        if changed & 1 != 0 {
+            step.topology(tables, piece);
+        }
+        let points = place(&all, comm.rank(), 0);
+        step.stream(&mut tables.points, points, &piece.points, changed & 2 != 0);
+        for (bit, (stream, values)) in tables.data.iter_mut().zip(&piece.data).enumerate() {
+            step.stream(stream, points, values, changed & (4 << bit) != 0);
+        }
+        step.offsets(tables, time);
+        fingerprints.remember(tables);
+        // Rows reach the file before the number that makes readers look at them.
+        errors.keep(self.file.flush());
+        agree(comm, self.file.path(), "write a step", errors.into_result())?;
+        self.steps += 1;
+        let raised = self.step_count.write_scalar(&(self.steps as i64));
+        let raised = raised.map_err(OutputError::hdf5(self.file.path(), "raise the number of steps"));
+        self.file.flush().and(raised)
+    }
+}
+
+fn header(file: &SharedFile) -> hdf5::Result<(Group, Attribute)> {
+    let group = file.root().create_group("VTKHDF")?;
+    group.new_attr::<i64>().shape(2).create("Version")?.write_raw(&[2i64, 0])?;
+    let kind = FixedAscii::<8>::from_ascii("PolyData").map_err(|error| error.to_string())?;
+    group.new_attr::<FixedAscii<8>>().create("Type")?.write_scalar(&kind)?;
+    for name in ["PointData", "Steps", "Steps/PointDataOffsets"].iter().chain(&CELL_KINDS) {
+        group.create_group(name)?;
+    }
+    let step_count = group.group("Steps")?.new_attr::<i64>().create("NSteps")?;
+    step_count.write_scalar(&0i64)?;
+    Ok((group, step_count))
+}
+
+/// Hashes of what a rank adds, to find what need not be written again.
+struct Fingerprints {
+    topology: u128,
+    points: u128,
+    data: Vec<u128>,
+}
+
+impl Fingerprints {
+    fn of(piece: &Piece) -> Self {
+        Self {
+            topology: piece.topology_fingerprint(),
+            points: piece.points.fingerprint(),
+            data: piece.data.iter().map(Values::fingerprint).collect(),
+        }
+    }
+
+    /// Bit 0: the topology; bit 1: the points; from bit 2: the arrays.
+    fn changes(&self, tables: &Tables) -> u64 {
+        let mut bits = u64::from(tables.topology_fingerprint != Some(self.topology));
+        bits |= u64::from(tables.points.fingerprint != Some(self.points)) << 1;
+        for (bit, (stream, fingerprint)) in tables.data.iter().zip(&self.data).enumerate() {
+            bits |= u64::from(stream.fingerprint != Some(*fingerprint)) << (bit + 2);
+        }
+        bits
+    }
+
+    fn remember(self, tables: &mut Tables) {
+        tables.topology_fingerprint = Some(self.topology);
+        tables.points.fingerprint = Some(self.points);
+        for (stream, fingerprint) in tables.data.iter_mut().zip(self.data) {
+            stream.fingerprint = Some(fingerprint);
+        }
+    }
+}
+
+/// One step being written: every call is made by every rank, whatever failed before.
+struct Step<'a> {
+    file: &'a SharedFile,
+    comm: &'a dyn Comm,
+    all: &'a [[u64; 10]],
+    errors: &'a mut FirstError,
+}
+
+impl Step<'_> {
+    fn append(&mut self, table: &mut Table, rows: Rows, values: &[i64]) {
+        self.errors.keep(table.append(self.file, rows, values));
+    }
+
+    fn on_root(&mut self, table: &mut Table, values: &[i64]) {
+        let rows = Rows::only_on_root(self.comm, 1);
+        let values = if rows.own == 1 { values } else { &[] };
+        self.append(table, rows, values);
+    }
+
+    fn topology(&mut self, tables: &mut Tables, piece: &Piece) {
+        let (rank, size) = (self.comm.rank(), self.comm.size() as u64);
+        let one_each = Rows { before: rank as u64, own: 1, total: size };
+        tables.topology_rows.0 = tables.point_counts.rows() as i64;
+        self.append(&mut tables.point_counts, one_each, &[piece.point_count as i64]);
+        for (kind, (topology, cells)) in tables.topology.iter_mut().zip(&piece.cells).enumerate() {
+            let (count, ids) = (place(self.all, rank, 2 + kind), place(self.all, rank, 6 + kind));
+            // A step finds its offsets at cell offset + part offset, since each part has one offset more than cells.
+            tables.topology_rows.1[kind] = (topology.offsets.rows() - topology.cells.rows()) as i64;
+            tables.topology_rows.2[kind] = topology.connectivity.rows() as i64;
+            self.append(&mut topology.cells, one_each, &[count.own as i64]);
+            self.append(&mut topology.ids, one_each, &[ids.own as i64]);
+            self.append(&mut topology.connectivity, ids, &cells.connectivity);
+            let offsets =
+                Rows { before: count.before + rank as u64, own: count.own + 1, total: count.total + size };
+            self.append(&mut topology.offsets, offsets, &cells.offsets);
+        }
+    }
+
+    fn stream(&mut self, stream: &mut Stream, rows: Rows, values: &Values, changed: bool) {
+        if changed {
+            stream.first_row = stream.table.rows();
+            let written = match values {
+                Values::Single(values) => stream.table.append(self.file, rows, values),
+                Values::Double(values) => stream.table.append(self.file, rows, values),
+                Values::Integer(values) => stream.table.append(self.file, rows, values),
+            };
+            self.errors.keep(written);
+        }
+        let first_row = stream.first_row as i64;
+        self.on_root(&mut stream.offsets, &[first_row]);
+    }
+
+    fn offsets(&mut self, tables: &mut Tables, time: f64) {
+        let (parts, cells, connectivity) = tables.topology_rows;
+        let size = self.comm.size() as i64;
+        let rows = Rows::only_on_root(self.comm, 1);
+        let times = if rows.own == 1 { &[time][..] } else { &[] };
+        self.errors.keep(tables.times.append(self.file, rows, times));
+        self.on_root(&mut tables.part_offsets, &[parts]);
+        self.on_root(&mut tables.part_counts, &[size]);
+        self.on_root(&mut tables.cell_offsets, &cells);
+        self.on_root(&mut tables.connectivity_offsets, &connectivity);
+    }
+}
+
+impl Tables {
+    /// Collective; `all` are the counts of the first step, which decide the size of the chunks.
+    fn create(
+        file: &SharedFile,
+        group: &Group,
+        arrays: &[Array],
+        precision: Precision,
+        compression: u8,
+        all: &[[u64; 10]],
+    ) -> Result<Self, OutputError> {
+        let total = |k: usize| all.iter().map(|counts| counts[k]).sum::<u64>();
+        let parts = all.len() as u64;
+        let storage = |typical_rows| Storage { typical_rows, compression };
+        let integers = |name: &str, width: Option<usize>, rows: u64| {
+            Table::create::<i64>(file, group, name, width, storage(rows))
+        };
+        let reals = |name: &str, width: Option<usize>, rows: u64| match precision {
+            Precision::Single => Table::create::<f32>(file, group, name, width, storage(rows)),
+            Precision::Double => Table::create::<f64>(file, group, name, width, storage(rows)),
+        };
+        let stream = |table: Table, offsets: &str| {
+            let offsets = integers(offsets, None, 1)?;
+            Ok::<_, OutputError>(Stream { table, offsets, fingerprint: None, first_row: 0 })
+        };
+        let mut data = Vec::new();
+        for Array { name, components, integer } in arrays {
+            let width = (*components > 1).then_some(*components);
+            let (path, offsets) = (format!("PointData/{name}"), format!("Steps/PointDataOffsets/{name}"));
+            let table =
+                if *integer { integers(&path, width, total(0)) } else { reals(&path, width, total(0)) }?;
+            data.push(stream(table, &offsets)?);
+        }
+        let topology = |kind: usize| {
+            let name = CELL_KINDS[kind];
+            Ok::<_, OutputError>(Topology {
+                cells: integers(&format!("{name}/NumberOfCells"), None, parts)?,
+                ids: integers(&format!("{name}/NumberOfConnectivityIds"), None, parts)?,
+                connectivity: integers(&format!("{name}/Connectivity"), None, total(6 + kind))?,
+                offsets: integers(&format!("{name}/Offsets"), None, total(2 + kind) + parts)?,
+            })
+        };
+        Ok(Self {
+            points: stream(reals("Points", Some(3), total(0))?, "Steps/PointOffsets")?,
+            data,
+            point_counts: integers("NumberOfPoints", None, parts)?,
+            topology: [topology(0)?, topology(1)?, topology(2)?, topology(3)?],
+            topology_fingerprint: None,
+            topology_rows: (0, [0; 4], [0; 4]),
+            times: Table::create::<f64>(file, group, "Steps/Values", None, storage(1))?,
+            part_offsets: integers("Steps/PartOffsets", None, 1)?,
+            part_counts: integers("Steps/NumberOfParts", None, 1)?,
+            cell_offsets: integers("Steps/CellOffsets", Some(4), 1)?,
+            connectivity_offsets: integers("Steps/ConnectivityIdOffsets", Some(4), 1)?,
+        })
+    }
+}

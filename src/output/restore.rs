@@ -1,0 +1,194 @@
+//! Reading a state file, on any number of ranks: each reads the rows it wants, none has to hold all.
+
+use super::digest::Digest;
+use super::error::OutputError;
+use super::hyperslab::{open, read_all, read_rows, row_count};
+use super::pack::{Children, Packed};
+use super::seal;
+use super::state::{Extra, HeaderText, ImpulseRow, StateHeader};
+use crate::geometry::Vec3;
+use crate::scene::Body;
+use decomposition::{Comm, Solo};
+use hdf5::{File, Group, H5Type};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// A state file whose seal was found whole.
+pub struct StateFile {
+    path: PathBuf,
+    header: StateHeader,
+    bodies: Group,
+    parts: Group,
+    polyhedra: Group,
+    impulses: Group,
+    body_count: u64,
+    impulse_count: u64,
+    /// Last, because closing it closes the groups.
+    _file: File,
+}
+
+impl StateFile {
+    /// Collective: the ranks share the checking of the seal. What follows is independent.
+    pub fn open(path: &Path, comm: &dyn Comm) -> Result<Self, OutputError> {
+        seal::check(path, comm)?;
+        super::ranks::agree(comm, path, "open", Self::open_whole(path))
+    }
+
+    fn open_whole(path: &Path) -> Result<Self, OutputError> {
+        hdf5::silence_errors(true);
+        let file = File::open(path).map_err(OutputError::hdf5(path, "open"))?;
+        let group = |name: &str| file.group(name).map_err(OutputError::hdf5(path, format!("open {name}")));
+        let (bodies, impulses) = (group("bodies")?, group("impulses")?);
+        Ok(Self {
+            path: path.to_path_buf(),
+            header: read_header(path, &file)?,
+            body_count: row_count(path, &open(path, &bodies, "id")?, None)?,
+            impulse_count: row_count(path, &open(path, &impulses, "ids")?, Some(2))?,
+            bodies,
+            parts: group("parts")?,
+            polyhedra: group("polyhedra")?,
+            impulses,
+            _file: file.clone(),
+        })
+    }
+
+    pub fn header(&self) -> &StateHeader {
+        &self.header
+    }
+
+    pub fn body_count(&self) -> u64 {
+        self.body_count
+    }
+
+    pub fn impulse_count(&self) -> u64 {
+        self.impulse_count
+    }
+
+    /// The bodies in some rows; [`super::share`] gives every rank its part.
+    pub fn read_bodies(&self, rows: Range<u64>) -> Result<Vec<Body>, OutputError> {
+        let (group, rows) = (&self.bodies, || rows.clone());
+        let mut packed = Packed {
+            id: self.column(group, "id", None, rows())?,
+            group: self.column(group, "group", None, rows())?,
+            material: self.column(group, "material", None, rows())?,
+            motion: self.column(group, "motion", None, rows())?,
+            prescribed: self.column(group, "prescribed", None, rows())?,
+            cluster: self.column(group, "cluster", None, rows())?,
+            mass: self.column(group, "mass", None, rows())?,
+            inertia: self.column(group, "inertia", Some(3), rows())?,
+            position: self.column(group, "position", Some(3), rows())?,
+            rotation: self.column(group, "rotation", Some(4), rows())?,
+            velocity: self.column(group, "velocity", Some(3), rows())?,
+            angular_velocity: self.column(group, "angular_velocity", Some(3), rows())?,
+            angular_momentum: self.column(group, "angular_momentum", Some(3), rows())?,
+            parts: self.children(group, "part", rows())?,
+            ..Packed::default()
+        };
+        self.read_shapes(&mut packed)?;
+        let bodies = packed.unpack().map_err(|problem| OutputError::damaged(&self.path, problem))?;
+        let (groups, materials) = (self.header.groups.len(), self.header.materials.len());
+        let unknown =
+            bodies.iter().find(|body| body.group as usize >= groups || body.material as usize >= materials);
+        if let Some(body) = unknown {
+            let problem = format!("body {} has a group or a material without a name", body.id.0);
+            return Err(OutputError::damaged(&self.path, problem));
+        }
+        Ok(bodies)
+    }
+
+    fn read_shapes(&self, packed: &mut Packed) -> Result<(), OutputError> {
+        let list = |children: &Children| {
+            children.range().map_err(|problem| OutputError::damaged(&self.path, problem))
+        };
+        let parts = list(&packed.parts)?;
+        packed.part_kind = self.column(&self.parts, "kind", None, parts.clone())?;
+        packed.part_position = self.column(&self.parts, "position", Some(3), parts.clone())?;
+        packed.part_rotation = self.column(&self.parts, "rotation", Some(4), parts.clone())?;
+        packed.part_radius = self.column(&self.parts, "radius", None, parts.clone())?;
+        packed.vertices = self.children(&self.parts, "vertex", parts.clone())?;
+        packed.faces = self.children(&self.parts, "face", parts.clone())?;
+        packed.edges = self.children(&self.parts, "edge", parts)?;
+        let faces = list(&packed.faces)?;
+        packed.vertex = self.column(&self.polyhedra, "vertex", Some(3), list(&packed.vertices)?)?;
+        packed.face_normal = self.column(&self.polyhedra, "face_normal", Some(3), faces.clone())?;
+        packed.face_offset = self.column(&self.polyhedra, "face_offset", None, faces.clone())?;
+        packed.corners = self.children(&self.polyhedra, "corner", faces)?;
+        packed.corner = self.column(&self.polyhedra, "corner", None, list(&packed.corners)?)?;
+        packed.edge = self.column(&self.polyhedra, "edge", Some(4), list(&packed.edges)?)?;
+        Ok(())
+    }
+
+    /// The impulses in some rows.
+    pub fn read_impulses(&self, rows: Range<u64>) -> Result<Vec<ImpulseRow>, OutputError> {
+        let ids: Vec<u64> = self.column(&self.impulses, "ids", Some(2), rows.clone())?;
+        let parts: Vec<u32> = self.column(&self.impulses, "parts", Some(2), rows.clone())?;
+        let features: Vec<u32> = self.column(&self.impulses, "feature", None, rows.clone())?;
+        let values: Vec<f64> = self.column(&self.impulses, "impulse", Some(3), rows)?;
+        let row = |(k, &feature): (usize, &u32)| ImpulseRow {
+            ids: [ids[2 * k], ids[2 * k + 1]],
+            parts: [parts[2 * k], parts[2 * k + 1]],
+            feature,
+            impulse: Vec3::from_column_slice(&values[3 * k..3 * k + 3]),
+        };
+        Ok(features.iter().enumerate().map(row).collect())
+    }
+
+    fn column<T: H5Type + Copy + Default>(
+        &self,
+        group: &Group,
+        name: &str,
+        width: Option<usize>,
+        rows: Range<u64>,
+    ) -> Result<Vec<T>, OutputError> {
+        read_rows(&self.path, &open(&self.path, group, name)?, width, rows)
+    }
+
+    fn children(&self, group: &Group, name: &str, rows: Range<u64>) -> Result<Children, OutputError> {
+        let first = self.column(group, &format!("first_{name}"), None, rows.clone())?;
+        Ok(Children { first, count: self.column(group, &format!("{name}_count"), None, rows)? })
+    }
+}
+
+fn read_header(path: &Path, file: &File) -> Result<StateHeader, OutputError> {
+    let text = |name: &str| {
+        String::from_utf8(read_all(path, file, name, None)?)
+            .map_err(|_| OutputError::damaged(path, format!("{name} is not text")))
+    };
+    let parsed: HeaderText = serde_json::from_str(&text("header")?)
+        .map_err(|error| OutputError::damaged(path, format!("its header is unreadable: {error}")))?;
+    let missing = |name: &str| OutputError::damaged(path, format!("{name} is empty"));
+    let time: Vec<f64> = read_all(path, file, "time", None)?;
+    let step: Vec<u64> = read_all(path, file, "step", None)?;
+    let extra = parsed.extra.into_iter().map(|(name, integer)| {
+        let place = format!("extra/{name}");
+        let values = match integer {
+            true => Extra::Integer(read_all(path, file, &place, None)?),
+            false => Extra::Real(read_all(path, file, &place, None)?),
+        };
+        Ok::<_, OutputError>((name, values))
+    });
+    Ok(StateHeader {
+        time: *time.first().ok_or_else(|| missing("time"))?,
+        step: *step.first().ok_or_else(|| missing("step"))?,
+        code_version: parsed.code_version,
+        case: text("case")?,
+        groups: parsed.groups,
+        materials: parsed.materials,
+        extra: extra.collect::<Result<_, _>>()?,
+    })
+}
+
+/// The digest of a state file: one line that depends on the physical state only. Holds some thousand bodies at a time.
+pub fn digest(path: &Path) -> Result<String, OutputError> {
+    const ROWS: u64 = 1 << 14;
+    let file = StateFile::open(path, &Solo)?;
+    let mut digest = Digest::new();
+    let pieces = |count: u64| (0..count.div_ceil(ROWS)).map(move |k| k * ROWS..((k + 1) * ROWS).min(count));
+    for rows in pieces(file.body_count()) {
+        file.read_bodies(rows)?.iter().for_each(|body| digest.add_body(body));
+    }
+    for rows in pieces(file.impulse_count()) {
+        file.read_impulses(rows)?.iter().for_each(|row| digest.add_impulse(row));
+    }
+    Ok(digest.finish(file.header.time, file.header.step))
+}
