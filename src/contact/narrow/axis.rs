@@ -111,7 +111,7 @@ impl<'p> Pair<'p> {
     }
 
     /// A point of the frame of a in the frame of b.
-    pub fn into_b(&self, point: &Vec3) -> Vec3 {
+    pub fn point_in_b(&self, point: &Vec3) -> Vec3 {
         self.inverse * (point - self.translation)
     }
 
@@ -162,10 +162,10 @@ impl<'p> Pair<'p> {
         }
 
         let towards_b = lowest(&self.a.vertices, &-self.translation).1;
-        let mut of_b = FaceSearch::new(&self.b.faces, self.into_b(&self.a.vertices[towards_b]));
+        let mut of_b = FaceSearch::new(&self.b.faces, self.point_in_b(&self.a.vertices[towards_b]));
         of_b.run(of_a.best.0, slack, margin, |face| {
             let (separation, vertex) = self.above_face_of_b(face);
-            (separation, self.into_b(&self.a.vertices[vertex]))
+            (separation, self.point_in_b(&self.a.vertices[vertex]))
         });
         if of_b.best.0 > margin {
             return Err(Separator::FaceOfB(of_b.best.1));

@@ -2,7 +2,7 @@
 //!
 //! A contact point lies on a vertex, an edge or a face of each of the two. Its id holds both names, 16 bits each: two bits
 //! for the kind, 14 for the index. (Beyond 16,384 vertices or faces, or 128 vertices in an edge's name, indices are
-//! folded; ids then stay persistent but may coincide, and `Names` tells coinciding ones of a patch apart.)
+//! folded; ids then stay persistent but may coincide, and `make_unique` tells those of one patch apart.)
 //!
 //! The half that comes first belongs to the body *behind*, from which the normal points along a fixed oblique
 //! direction. That depends neither on which body is called a nor on which one gave the reference face, and
