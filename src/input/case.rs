@@ -177,10 +177,12 @@ pub enum Generator {
         placing: Placing,
         grading: Grading,
         vertices: u64,
-        /// Intermediate by longest axis, [smallest, largest].
-        elongation: [f64; 2],
-        /// Shortest by intermediate axis, [smallest, largest].
-        flatness: [f64; 2],
+        /// Intermediate over longest extent.
+        elongation: Ratio,
+        /// Shortest over intermediate extent.
+        flatness: Ratio,
+        /// In [0, 0.3].
+        roughness: f64,
     },
     Spheres {
         placing: Placing,
@@ -197,6 +199,15 @@ pub enum Generator {
         state: FileState,
         offset: Vec3,
     },
+}
+
+/// A ratio of lengths that varies from stone to stone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ratio {
+    /// In [0.3, 1].
+    pub mean: f64,
+    /// In [0, 0.3].
+    pub standard_deviation: f64,
 }
 
 /// Where loosely placed grains go.
