@@ -144,9 +144,14 @@ fn check_motion(
             return;
         }
     }
-    let jump = motion.displacement.evaluate(&[start]).norm();
+    let first = motion.at(start, pose).pose;
+    let jump = (first.position - pose.position).norm();
     if jump > 1e-12 {
         warnings.push(format!("{}: the body starts {jump} m from its `position`", table.path));
+    }
+    let turn = first.rotation.angle_to(&pose.rotation);
+    if turn > 1e-7 {
+        warnings.push(format!("{}: the body starts turned by {turn} rad from its `orientation`", table.path));
     }
 }
 
@@ -300,5 +305,5 @@ fn read_grading(table: &TableReader) -> Option<Grading> {
         );
         return None;
     }
-    Some(Grading::Curve { sieve, passing: passing.iter().map(|share| share / 100.0).collect() })
+    Some(Grading::Curve { sieve, passing })
 }

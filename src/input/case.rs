@@ -249,7 +249,7 @@ choices! {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Grading {
     Standard(StandardGrading),
-    /// Increasing sieve sizes (m) with the share by mass that passes (from 0 to 1, not decreasing, the last 1).
+    /// Increasing sieve sizes (m) with the percentage by mass that passes: not decreasing, from 0 to 100.
     Curve {
         sieve: Vec<f64>,
         passing: Vec<f64>,

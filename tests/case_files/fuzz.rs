@@ -2,6 +2,7 @@
 //!
 //! `BRECCIA_FUZZ` sets the number of damaged texts (default 3000).
 
+use super::mistakes::BASE;
 use super::shipped::shipped;
 use breccia::input::{BodyMotion, Case, CaseErrors, parse_case};
 use std::time::{Duration, Instant};
@@ -221,10 +222,11 @@ fn check_errors(errors: &CaseErrors) {
 #[test]
 fn damaged_cases_never_panic_nor_hang() {
     let count: usize = std::env::var("BRECCIA_FUZZ").ok().and_then(|text| text.parse().ok()).unwrap_or(3000);
-    let originals: Vec<(String, String)> = shipped()
+    let mut originals: Vec<(String, String)> = shipped()
         .iter()
         .map(|path| (path.display().to_string(), std::fs::read_to_string(path).expect("a text")))
         .collect();
+    originals.push(("inputs/base.toml".to_string(), BASE.to_string()));
     let (mut right, mut longest) = (0, Duration::ZERO);
     for seed in 0..count {
         let mut random = Random(seed as u64);

@@ -3,7 +3,7 @@
 use breccia::input::{ErrorKind, parse_case};
 
 /// A right case with one of most things.
-const BASE: &str = r#"title = "base"
+pub const BASE: &str = r#"title = "base"
 [parameters]
 mu = 0.5
 width = 0.4
@@ -338,7 +338,7 @@ fn files_are_named_when_they_cannot_be_read() {
     write("good.csv", b"time, lift\n0, 0\n1, 0.5\n");
     let right = text.replace("bad.csv", "good.csv");
     let read = parse_case(&case, &right, &[]).unwrap_or_else(|errors| panic!("{errors}"));
-    assert_eq!(read.scope.tables["lift"].evaluate(0.5).0, 0.25);
+    assert_eq!(read.scope.tables["lift"].evaluate(0.5)[0], 0.25);
     let errors = breccia::input::read_case(&folder.join("binary.toml")).expect_err("wrong").to_string();
     assert!(errors.contains("binary.toml: found bytes that are not UTF-8 text on line 1"), "{errors}");
     let errors = breccia::input::read_case(&folder.join("none.toml")).expect_err("wrong").to_string();
