@@ -299,13 +299,13 @@ mod tests {
                     })
                     .collect();
                 // Each body's news in order of priority, as one list is worked off from its head.
-                for rank in 0..ranks {
+                for (rank, colouring) in work.iter_mut().enumerate() {
                     let mut arrived: Vec<Coloured> = (0..ranks)
                         .filter(|&other| other != rank)
                         .flat_map(|other| news[other].clone())
                         .collect();
                     arrived.sort_by_key(|one| (one.slot, one.priority));
-                    arrived.iter().for_each(|one| work[rank].receive(one));
+                    arrived.iter().for_each(|one| colouring.receive(one));
                 }
             }
             for (rank, colouring) in work.into_iter().enumerate() {
