@@ -11,7 +11,9 @@ use super::motion::{Motion, VectorFormula};
 use super::names::Names;
 use super::reader::{TableReader, choose};
 use super::values::unit_and_length;
-use crate::geometry::{Pose, Vec3};
+use crate::geometry::{
+    Aabb, Grading, Overflow, Passing, Pose, Ratio, SizeDistribution, StoneParameters, Vec3,
+};
 use nalgebra::Unit;
 
 /// `time`: start and duration, if they are right.
@@ -173,7 +175,7 @@ pub(super) fn read_grains(
             users.add(material, true, count, &table.path, table.origin_of("material"));
         }
         if let (Some(velocity), Some(placing)) = (&velocity, placing) {
-            let middle = (placing.min + placing.max) / 2.0;
+            let middle = (placing.region.min + placing.region.max) / 2.0;
             if !velocity.evaluate(middle.as_slice()).iter().all(|part| part.is_finite()) {
                 let message = "found no finite value in the middle of the region, expected one everywhere";
                 table.relation("velocity", message.to_string());
@@ -202,27 +204,20 @@ fn read_generator(table: &TableReader, shapes: &ReadShapes) -> Option<Generator>
     match table.variant?.name {
         "stones" => {
             let placing = read_placing(table);
-            let grading = read_grading(table);
-            let vertices = table.count("vertices");
-            let [elongation, flatness] = ["elongation", "flatness"].map(|key| {
-                let ratio = table.table(key)?;
-                let (mean, standard_deviation) = (ratio.number("mean"), ratio.number("standard_deviation"));
-                Some(Ratio { mean: mean?, standard_deviation: standard_deviation? })
-            });
-            let roughness = table.number("roughness");
-            Some(Generator::Stones {
-                placing: placing?,
-                grading: grading?,
-                vertices: vertices?,
-                elongation: elongation?,
-                flatness: flatness?,
-                roughness: roughness?,
-            })
+            let sizes = read_grading(table).map(SizeDistribution::Grading);
+            let stone = read_stone(table);
+            Some(Generator::Stones { placing: placing?, sizes: sizes?, stone: stone? })
         }
         "spheres" => {
             let placing = read_placing(table);
-            let radius = table.field("radius").and_then(|field| field.span());
-            Some(Generator::Spheres { placing: placing?, radius: radius? })
+            let sizes = match table.field("radius") {
+                Some(field) => field.span().and_then(|[least, greatest]| {
+                    let sizes = SizeDistribution::uniform(2.0 * least, 2.0 * greatest);
+                    sizes.inspect_err(|error| field.note(ErrorKind::Value, refused(error))).ok()
+                }),
+                None => read_grading(table).map(SizeDistribution::Grading),
+            };
+            Some(Generator::Spheres { placing: placing?, sizes: sizes? })
         }
         "shape" => {
             let placing = read_placing(table);
@@ -249,6 +244,7 @@ fn read_generator(table: &TableReader, shapes: &ReadShapes) -> Option<Generator>
 fn read_placing(table: &TableReader) -> Option<Placing> {
     let count = table.count("count");
     let seed = table.count("seed");
+    let gap = table.number("gap");
     let grow = table.choice("grow");
     let region = table.table("region")?;
     let min = region.field("min").and_then(|field| field.vector());
@@ -259,14 +255,41 @@ fn read_placing(table: &TableReader) -> Option<Placing> {
         region.relation("max", format!("found {high}, expected more than min, {low}, in each direction"));
         return None;
     }
-    Some(Placing { count: count?, seed: seed?, min, max, grow: grow? })
+    let overflow = match grow? {
+        Grow::Up => Overflow::GrowUp,
+        Grow::None => Overflow::Refuse,
+    };
+    Some(Placing { count: count?, seed: seed?, region: Aabb { min, max }, gap: gap?, overflow })
+}
+
+fn read_stone(table: &TableReader) -> Option<StoneParameters> {
+    let vertices = table.count("vertices");
+    let [elongation, flatness] = ["elongation", "flatness"].map(|key| {
+        let ratio = table.table(key)?;
+        let (mean, standard_deviation) = (ratio.number("mean"), ratio.number("standard_deviation"));
+        Some(Ratio { mean: mean?, standard_deviation: standard_deviation? })
+    });
+    let roughness = table.number("roughness");
+    let vertices = u32::try_from(vertices?).ok()?;
+    let stone =
+        StoneParameters { vertices, elongation: elongation?, flatness: flatness?, roughness: roughness? };
+    if let Err(error) = stone.check() {
+        table.reader.note(table.origin, &table.path, ErrorKind::Relation, refused(&error));
+        return None;
+    }
+    Some(stone)
+}
+
+/// What another room refuses, in the form of this one.
+pub(super) fn refused(error: &dyn std::error::Error) -> String {
+    format!("found values that cannot be used, expected others: {error}")
 }
 
 fn read_grading(table: &TableReader) -> Option<Grading> {
     let field = table.field("grading")?;
     if let Data::Text(text) = &field.value.data {
         return match choose(text, StandardGrading::CHOICES, &field.kind.describe()) {
-            Ok(index) => Some(Grading::Standard(StandardGrading::ALL[index])),
+            Ok(index) => Some(StandardGrading::ALL[index].curve()),
             Err(message) => {
                 field.note(ErrorKind::Value, message);
                 None
@@ -305,5 +328,21 @@ fn read_grading(table: &TableReader) -> Option<Grading> {
         );
         return None;
     }
-    Some(Grading::Curve { sieve, passing })
+    let points = sieve.iter().zip(&passing).map(|(&sieve, &percent)| Passing { sieve, percent }).collect();
+    match Grading::new(points) {
+        Ok(grading) => Some(grading),
+        Err(error) => {
+            curve.reader.note(curve.origin, &curve.path, ErrorKind::Value, refused(&error));
+            None
+        }
+    }
+}
+
+impl StandardGrading {
+    /// The middle of what the standard allows.
+    pub fn curve(self) -> Grading {
+        match self {
+            StandardGrading::En13450A => Grading::en_13450_a(),
+        }
+    }
 }

@@ -308,6 +308,7 @@ macro_rules! placed {
             key("count", Kind::Count(1, 1 << 40), "", Required, "How many."),
             key("seed", Kind::Count(0, i64::MAX as u64), "", Default("1"), "Of the random numbers: the same seed gives the same grains everywhere."),
             key("region", Kind::Table(&REGION), "", Required, "Where they are placed, loosely and without touching."),
+            key("gap", Kind::Number(Range::NOT_NEGATIVE), "m", Default("0.0"), "Least distance between their bounding spheres."),
             key("grow", Kind::Choice(Grow::CHOICES), "", Default("\"up\""), "What happens when they do not fit."),
             $($more),*
         ]
@@ -373,17 +374,27 @@ pub static GRAINS: Section = Section {
                     ),
                 ],
             ),
-            variant(
-                "spheres",
-                "Balls.",
-                placed![key(
-                    "radius",
-                    Kind::NumberOrSpan(Range::POSITIVE),
-                    "m",
-                    Required,
-                    "One for all, or a span that is filled evenly."
-                ),],
-            ),
+            Variant {
+                name: "spheres",
+                about: "Balls.",
+                keys: placed![
+                    key(
+                        "radius",
+                        Kind::NumberOrSpan(Range::POSITIVE),
+                        "m",
+                        Optional("given by `grading`"),
+                        "One for all, or a span that is filled evenly by number."
+                    ),
+                    key(
+                        "grading",
+                        Kind::ChoiceOrTable(StandardGrading::CHOICES, &GRADING),
+                        "",
+                        Optional("given by `radius`"),
+                        "Diameters by mass."
+                    ),
+                ],
+                alternatives: &[Alternative { sets: &[&["radius"], &["grading"]], required: true }],
+            },
             variant(
                 "shape",
                 "Copies of a shape.",

@@ -198,7 +198,7 @@ const MISTAKES: &[Mistake] = &[
     mistake("z_axis = [0, 0, 1]", "axis = [0, 0, 1], degrees = 3, radians = 1", "degrees", "body.floor.orientation", "found axis and degrees and radians, expected either"),
     mistake("{ z_axis = [0, 0, 1] }", "[0, 0, 1]", "orientation", "body.floor.orientation", "found [0, 0, 1], expected a table"),
     mistake(", [0, 0, 1]]", "]", "vertices", "shape.wedge.vertices", "found 3 point(s), expected a list of at least 4 points"),
-    mistake(", [0, 0, 1]]", ", [1, 1, 0]]", "vertices", "shape.wedge.vertices", "found 4 points in one plane, expected points that enclose a volume"),
+    mistake(", [0, 0, 1]]", ", [1, 1, 0]]", "vertices", "shape.wedge.vertices", "found points that enclose no volume, expected others: all 4 points lie in one plane"),
     mistake("vertices = [", "file = \"no.stl\"\nvertices = [", "vertices", "shape.wedge", "found file and vertices, expected either vertices, or file"),
     mistake("vertices = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]", "file = \"no.stl\"", "no.stl", "shape.wedge.file", "found no file at \"no.stl\" (folder/no.stl), expected one"),
     mistake("max = [1, 1, 1]", "max = [1, 0, 1]", "max = [1, 0", "grains.pebbles.region.max", "found [1, 0, 1], expected more than min, [0, 0, 0], in each direction"),
