@@ -6,7 +6,7 @@ use super::case::*;
 use super::document::Data;
 use super::errors::ErrorKind;
 use super::expression::Expression;
-use super::keys::Choose;
+use super::keys::{Choose, Range};
 use super::motion::{Motion, VectorFormula};
 use super::names::Names;
 use super::reader::{TableReader, choose};
@@ -108,9 +108,6 @@ fn read_prescribed(table: &TableReader, start: f64) -> Option<Motion> {
     } else if let Some(field) = table.field("angular_velocity") {
         field.vector().and_then(|velocity| {
             let (axis, rate) = unit_and_length(&velocity);
-            if !rate.is_finite() {
-                field.wrong();
-            }
             Some((axis.unwrap_or(Vec3::z()), steady(rate, start)?))
         })
     } else if table.has("rotation") {
@@ -138,10 +135,15 @@ fn check_motion(
 ) {
     for time in sample_times(start, duration) {
         let state = motion.at(time, pose);
-        let vectors = [state.pose.position, state.velocity, state.angular_velocity];
-        let finite = vectors.iter().all(|vector| vector.iter().all(|part| part.is_finite()));
-        if !finite || !state.pose.rotation.coords.iter().all(|part| part.is_finite()) {
-            let message = format!("found no finite motion at t = {time} s, expected one at any time");
+        let within = |vector: Vec3, range: Range| vector.iter().all(|part| range.contains(*part));
+        let right = within(state.pose.position, Range::PLACE)
+            && within(state.velocity, Range::RATE)
+            && within(state.angular_velocity, Range::RATE)
+            && state.pose.rotation.coords.iter().all(|part| part.is_finite());
+        if !right {
+            let message = format!(
+                "found no usable motion at t = {time} s, expected places within ±1e7 m and rates within ±1e7 at any time"
+            );
             table.reader.note(table.origin, &table.path, ErrorKind::Relation, message);
             return;
         }
@@ -176,8 +178,8 @@ pub(super) fn read_grains(
         }
         if let (Some(velocity), Some(placing)) = (&velocity, placing) {
             let middle = (placing.region.min + placing.region.max) / 2.0;
-            if !velocity.evaluate(middle.as_slice()).iter().all(|part| part.is_finite()) {
-                let message = "found no finite value in the middle of the region, expected one everywhere";
+            if !velocity.evaluate(middle.as_slice()).iter().all(|part| Range::RATE.contains(*part)) {
+                let message = "found no usable value in the middle of the region, expected ±1e7 m/s at most";
                 table.relation("velocity", message.to_string());
             }
         }

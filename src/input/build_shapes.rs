@@ -4,6 +4,7 @@ use super::build_bodies::refused;
 use super::case::{ClusterPart, NamedShape, ShapeKind};
 use super::document::Origin;
 use super::errors::ErrorKind;
+use super::keys::Range;
 use super::names::Names;
 use super::reader::{Reader, TableReader};
 use crate::geometry::{MeshFile, Pose, Quat, Vec3, convex_hull};
@@ -108,7 +109,14 @@ fn read_polyhedron(table: &TableReader) -> Option<ShapeKind> {
     let scale = scale?;
     let points: Vec<Vec3> = points.iter().map(|point| point * scale).collect();
     match convex_hull(&points) {
-        Ok(hull) => Some(ShapeKind::Polyhedron { hull: Arc::new(hull) }),
+        Ok(hull) if Range::SIZE.contains(hull.bounding_radius) => {
+            Some(ShapeKind::Polyhedron { hull: Arc::new(hull) })
+        }
+        Ok(hull) => {
+            let (found, range) = (hull.bounding_radius, Range::SIZE.describe());
+            field.note(ErrorKind::Value, format!("found a size of {found} m, expected a size{range}"));
+            None
+        }
         Err(error) => {
             let message = format!("found points that enclose no volume, expected others: {error}");
             field.note(ErrorKind::Value, message);

@@ -129,13 +129,16 @@ fn steady_motions_start_at_the_start() {
     let turned =
         body("motion = \"kinematic\"\nprescribed = { rotation = { axis = [1, 0, 0], angle = \"t\" } }");
     assert!(turned.warnings[0].contains("the body starts turned by 0.5"), "{:?}", turned.warnings);
-    let huge = "[[body]]\nname = \"b\"\nshape = \"ball\"\nmaterial = \"m\"\nmotion = \"kinematic\"\n\
+    let fast = "[[body]]\nname = \"b\"\nshape = \"ball\"\nmaterial = \"m\"\nmotion = \"kinematic\"\n\
         prescribed = { angular_velocity = [1.7e308, 1.7e308, 0] }\n";
     assert!(
-        wrong(huge).contains("body.b.prescribed.angular_velocity: found [1.7e308, 1.7e308, 0]"),
+        wrong(fast).contains("body.b.prescribed.angular_velocity: found 1.7e308, expected"),
         "{}",
-        wrong(huge)
+        wrong(fast)
     );
+    let far =
+        fast.replace("angular_velocity = [1.7e308, 1.7e308, 0]", "position = [\"1e9*(t - 0.5)\", 0, 0]");
+    assert!(wrong(&far).contains("body.b.prescribed: found no usable motion at t = "), "{}", wrong(&far));
 }
 
 #[test]
