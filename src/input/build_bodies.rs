@@ -215,7 +215,7 @@ fn read_generator(table: &TableReader, shapes: &ReadShapes) -> Option<Generator>
             let sizes = match table.field("radius") {
                 Some(field) => field.span().and_then(|[least, greatest]| {
                     let sizes = SizeDistribution::uniform(2.0 * least, 2.0 * greatest);
-                    sizes.inspect_err(|error| field.note(ErrorKind::Value, refused(error))).ok()
+                    sizes.inspect_err(|error| field.note(ErrorKind::Value, refused("a radius", error))).ok()
                 }),
                 None => read_grading(table).map(SizeDistribution::Grading),
             };
@@ -276,15 +276,15 @@ fn read_stone(table: &TableReader) -> Option<StoneParameters> {
     let stone =
         StoneParameters { vertices, elongation: elongation?, flatness: flatness?, roughness: roughness? };
     if let Err(error) = stone.check() {
-        table.reader.note(table.origin, &table.path, ErrorKind::Relation, refused(&error));
+        table.reader.note(table.origin, &table.path, ErrorKind::Relation, refused("a kind of stone", &error));
         return None;
     }
     Some(stone)
 }
 
 /// What another room refuses, in the form of this one.
-pub(super) fn refused(error: &dyn std::error::Error) -> String {
-    format!("found values that cannot be used, expected others: {error}")
+pub(super) fn refused(what: &str, error: &dyn std::error::Error) -> String {
+    format!("found {what} that cannot be used, expected another: {error}")
 }
 
 fn read_grading(table: &TableReader) -> Option<Grading> {
@@ -334,7 +334,7 @@ fn read_grading(table: &TableReader) -> Option<Grading> {
     match Grading::new(points) {
         Ok(grading) => Some(grading),
         Err(error) => {
-            curve.reader.note(curve.origin, &curve.path, ErrorKind::Value, refused(&error));
+            curve.reader.note(curve.origin, &curve.path, ErrorKind::Value, refused("a grading", &error));
             None
         }
     }

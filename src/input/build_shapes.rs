@@ -99,7 +99,7 @@ fn read_polyhedron(table: &TableReader) -> Option<ShapeKind> {
             match mesh {
                 Ok(mesh) => mesh.vertices,
                 Err(error) => {
-                    field.note(ErrorKind::Value, refused(&error));
+                    field.note(ErrorKind::Value, refused("a mesh", &error));
                     return None;
                 }
             }

@@ -208,8 +208,8 @@ const MISTAKES: &[Mistake] = &[
     mistake("\"velocity\"]", "\"velocty\"]", "velocty", "output.fields", "found \"velocty\", expected one of \"id\", \"group\", \"velocity\", \"angular_velocity\", \"speed\"; did you mean \"velocity\"?"),
     mistake("\"velocity\"]", "\"id\"]", "fields", "output.fields", "found \"id\", expected each word only once"),
     // Not TOML.
-    mistake("theta = 0.5", "theta = ", "theta", "", "found text that is not TOML"),
-    mistake("theta = 0.5", "theta = 0.5\ntheta = 0.6", "theta = 0.6", "", "duplicate key"),
+    mistake("theta = 0.5", "theta = ", "theta", "", "not TOML: "),
+    mistake("theta = 0.5", "theta = 0.5\ntheta = 0.6", "theta = 0.6", "", "not TOML: duplicate key"),
 ];
 
 #[test]
