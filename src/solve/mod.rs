@@ -1,1 +1,18 @@
-//! (being built)
+//! The contact problem and its solution: bodies with masses and free velocities, manifolds with frames and arms; nothing
+//! of shapes, time or files.
+//!
+//! [`Problem`] (what) → [`colour`] (in which order) → [`Sweep`] (the coloured Gauss–Seidel) → [`residual`] (how good).
+
+pub mod colour;
+pub mod lanes;
+pub mod law;
+pub mod problem;
+pub mod residual;
+pub mod solver;
+pub mod sweep;
+
+pub use colour::Colours;
+pub use problem::{Inertia, Manifold, Point, Problem, Twist};
+pub use residual::Residual;
+pub use solver::{Alone, Interface, LocalLaw, Options, Solution, solve};
+pub use sweep::Sweep;

@@ -1,0 +1,125 @@
+//! The contact impulses of the last step, from which the next solve starts.
+
+use super::BodyId;
+use crate::geometry::Vec3;
+use serde::{Deserialize, Serialize};
+
+/// Names the contact of two convex parts of two bodies: the lower body id first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ManifoldKey {
+    pub bodies: [BodyId; 2],
+    pub parts: [u16; 2],
+}
+
+/// The impulse at one contact point, in the world frame, on the second body of the key, N s.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StoredImpulse {
+    /// Which features touch: the same number while the same features do.
+    pub feature: u32,
+    pub impulse: Vec3,
+}
+
+/// Impulses by contact. An entry lives with its *home*, the first of its two bodies that moves freely: on that body's rank,
+/// and it travels with that body.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Impulses {
+    /// Ascending by (home, key).
+    entries: Vec<(BodyId, ManifoldKey, u32)>,
+    /// `points[entries[i].2..entries[i + 1].2]` belong to entry i.
+    points: Vec<StoredImpulse>,
+}
+
+impl Impulses {
+    pub fn clear(&mut self) {
+        self.entries.clear();
+        self.points.clear();
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Number of contacts, and of contact points.
+    pub fn counts(&self) -> (usize, usize) {
+        (self.entries.len(), self.points.len())
+    }
+
+    /// Entries may come in any order; [`Impulses::sort`] must follow.
+    pub fn push(&mut self, home: BodyId, key: ManifoldKey, points: impl IntoIterator<Item = StoredImpulse>) {
+        self.entries.push((home, key, self.points.len() as u32));
+        self.points.extend(points);
+    }
+
+    pub fn sort(&mut self) {
+        if self.entries.is_sorted_by_key(|entry| (entry.0, entry.1)) {
+            return;
+        }
+        let order = {
+            let mut order: Vec<usize> = (0..self.entries.len()).collect();
+            order.sort_unstable_by_key(|&index| (self.entries[index].0, self.entries[index].1));
+            order
+        };
+        let mut sorted = Impulses::default();
+        for index in order {
+            let (home, key, _) = self.entries[index];
+            sorted.push(home, key, self.points_of(index).iter().copied());
+        }
+        *self = sorted;
+    }
+
+    /// The points stored for a contact; empty if it did not exist.
+    pub fn find(&self, home: BodyId, key: &ManifoldKey) -> &[StoredImpulse] {
+        match self.entries.binary_search_by_key(&(home, *key), |entry| (entry.0, entry.1)) {
+            Ok(index) => self.points_of(index),
+            Err(_) => &[],
+        }
+    }
+
+    /// All entries whose home is `home`.
+    pub fn of_home(&self, home: BodyId) -> impl Iterator<Item = (ManifoldKey, &[StoredImpulse])> {
+        let first = self.entries.partition_point(|entry| entry.0 < home);
+        (first..self.entries.len())
+            .take_while(move |&index| self.entries[index].0 == home)
+            .map(|index| (self.entries[index].1, self.points_of(index)))
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (BodyId, ManifoldKey, &[StoredImpulse])> {
+        (0..self.entries.len()).map(|index| {
+            let (home, key, _) = self.entries[index];
+            (home, key, self.points_of(index))
+        })
+    }
+
+    fn points_of(&self, index: usize) -> &[StoredImpulse] {
+        let end = self.entries.get(index + 1).map_or(self.points.len(), |next| next.2 as usize);
+        &self.points[self.entries[index].2 as usize..end]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(a: u64, b: u64) -> ManifoldKey {
+        ManifoldKey { bodies: [BodyId(a), BodyId(b)], parts: [0, 0] }
+    }
+
+    fn point(feature: u32) -> StoredImpulse {
+        StoredImpulse { feature, impulse: Vec3::new(f64::from(feature), 0.0, 0.0) }
+    }
+
+    #[test]
+    fn entries_are_found_whatever_the_order_they_came_in() {
+        let mut impulses = Impulses::default();
+        impulses.push(BodyId(5), key(0, 5), [point(1), point(2)]);
+        impulses.push(BodyId(3), key(3, 9), []);
+        impulses.push(BodyId(3), key(3, 5), [point(7)]);
+        impulses.sort();
+        assert_eq!(impulses.find(BodyId(5), &key(0, 5)), [point(1), point(2)]);
+        assert_eq!(impulses.find(BodyId(3), &key(3, 5)), [point(7)]);
+        assert!(impulses.find(BodyId(3), &key(3, 9)).is_empty());
+        assert!(impulses.find(BodyId(4), &key(4, 9)).is_empty());
+        let homes: Vec<_> = impulses.of_home(BodyId(3)).map(|(key, _)| key).collect();
+        assert_eq!(homes, [key(3, 5), key(3, 9)]);
+    }
+}

@@ -1,0 +1,43 @@
+//! What holds between two materials.
+
+/// When a contact acts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Activation {
+    /// Once the gap at `q_m` is closed, with restitution (32).
+    #[default]
+    GapActivated,
+    /// As soon as the gap would close within the step: `0 ≤ g/h + V_n ⊥ r_n ≥ 0`.
+    Predictive,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ContactLaw {
+    /// μ ≥ 0.
+    pub friction: f64,
+    /// e in [0, 1]; above 0 only with [`Activation::GapActivated`].
+    pub restitution: f64,
+    pub activation: Activation,
+}
+
+/// A law for each pair of materials, symmetric.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LawTable {
+    materials: usize,
+    laws: Vec<Option<ContactLaw>>,
+}
+
+impl LawTable {
+    pub fn new(materials: usize) -> Self {
+        Self { materials, laws: vec![None; materials * materials] }
+    }
+
+    pub fn set(&mut self, first: usize, second: usize, law: ContactLaw) {
+        self.laws[first * self.materials + second] = Some(law);
+        self.laws[second * self.materials + first] = Some(law);
+    }
+
+    /// `None` for materials that were declared never to meet.
+    pub fn between(&self, first: u32, second: u32) -> Option<&ContactLaw> {
+        self.laws[first as usize * self.materials + second as usize].as_ref()
+    }
+}

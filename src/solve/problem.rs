@@ -1,0 +1,150 @@
+//! One step's contact problem in matrix-free form.
+//!
+//! With `H` the map (8) from contact to body coordinates and `M` the mass matrix,
+//!
+//! ```text
+//! v = v_free + M⁻¹ H r                                                   (28)
+//! V = Hᵀ v                    relative velocity at each contact point      (9)
+//! 0 ≤ V_n + bias ⊥ r_n ≥ 0,   ‖r_t‖ ≤ μ r_n,   V_t ≠ 0 ⇒ r_t = −μ r_n V_t/‖V_t‖   (32)
+//! ```
+//!
+//! `bias` is `e V_n⁻` for Newton's impact law, or `g/h` for the predictive law.
+//! `W = Hᵀ M⁻¹ H` is never formed; only its diagonal blocks are, point by point.
+
+use crate::geometry::{Mat3, Vec3};
+use crate::scene::ManifoldKey;
+
+/// Linear and angular velocity, world frame. Half a cache line each, so that the sweep loads four numbers at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C, align(64))]
+pub struct Twist {
+    pub linear: [f64; 3],
+    padding_linear: f64,
+    pub angular: [f64; 3],
+    padding_angular: f64,
+}
+
+impl Twist {
+    pub fn new(linear: Vec3, angular: Vec3) -> Self {
+        Self { linear: linear.into(), angular: angular.into(), ..Default::default() }
+    }
+}
+
+/// Inverse mass and inverse inertia tensor in the world frame; all zero for a body that contacts cannot move.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C, align(64))]
+pub struct Inertia {
+    pub inverse_mass: f64,
+    /// xx, xy, xz, yy, yz, zz.
+    pub inverse_inertia: [f64; 6],
+    padding: f64,
+}
+
+impl Inertia {
+    /// `inverse_tensor` is symmetric, world frame.
+    pub fn new(inverse_mass: f64, inverse_tensor: &Mat3) -> Self {
+        let m = inverse_tensor;
+        let inverse_inertia = [m[(0, 0)], m[(0, 1)], m[(0, 2)], m[(1, 1)], m[(1, 2)], m[(2, 2)]];
+        Self { inverse_mass, inverse_inertia, padding: 0.0 }
+    }
+
+    pub fn inverse_tensor(&self) -> Mat3 {
+        let [xx, xy, xz, yy, yz, zz] = self.inverse_inertia;
+        Mat3::new(xx, xy, xz, xy, yy, yz, xz, yz, zz)
+    }
+
+    pub fn is_movable(&self) -> bool {
+        self.inverse_mass > 0.0
+    }
+}
+
+/// The contact of two convex parts: one frame, several points.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Manifold {
+    pub key: ManifoldKey,
+    /// Which bodies, as places in [`Problem::inertia`]. Impulses push the second along `+normal`, the first along `−normal`.
+    pub slots: [u32; 2],
+    /// The contact frame (n, t, s), world, right-handed.
+    pub frame: [Vec3; 3],
+    pub friction: f64,
+    /// First of its points; they end where the next manifold's begin.
+    pub first_point: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// From each body's centre of mass to the contact point, world.
+    pub arms: [Vec3; 2],
+    /// Added to the normal velocity in the contact law, m/s.
+    pub bias: f64,
+    /// Where the iteration starts, contact frame (n, t, s), N s.
+    pub impulse: [f64; 3],
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Problem {
+    pub inertia: Vec<Inertia>,
+    /// `v_free` of (28); the velocity itself for bodies that contacts cannot move.
+    pub free_velocity: Vec<Twist>,
+    /// Ascending by key.
+    pub manifolds: Vec<Manifold>,
+    pub points: Vec<Point>,
+}
+
+impl Problem {
+    pub fn points_of(&self, manifold: usize) -> std::ops::Range<usize> {
+        let end =
+            self.manifolds.get(manifold + 1).map_or(self.points.len(), |next| next.first_point as usize);
+        self.manifolds[manifold].first_point as usize..end
+    }
+
+    /// `W_αα`, contact frame (n, t, s), of one point.
+    pub fn delassus(&self, manifold: &Manifold, point: &Point) -> Mat3 {
+        let frame = Mat3::from_columns(&manifold.frame);
+        let mut world = Mat3::zeros();
+        for side in 0..2 {
+            let inertia = &self.inertia[manifold.slots[side] as usize];
+            if inertia.is_movable() {
+                let cross = point.arms[side].cross_matrix();
+                world += Mat3::identity() * inertia.inverse_mass - cross * inertia.inverse_tensor() * cross;
+            }
+        }
+        let local = frame.transpose() * world * frame;
+        (local + local.transpose()) * 0.5
+    }
+
+    /// Relative velocity at a point, contact frame, without bias.
+    pub fn relative_velocity(&self, manifold: &Manifold, point: &Point, velocities: &[Twist]) -> Vec3 {
+        let at = |side: usize| {
+            let twist = &velocities[manifold.slots[side] as usize];
+            Vec3::from(twist.linear) + Vec3::from(twist.angular).cross(&point.arms[side])
+        };
+        let difference = at(1) - at(0);
+        Vec3::from_fn(|axis, _| manifold.frame[axis].dot(&difference))
+    }
+
+    /// Adds `M⁻¹ H r` of one point to the velocities: what the impulse `r` (contact frame) does to the two bodies.
+    pub fn apply(&self, manifold: &Manifold, point: &Point, impulse: &[f64; 3], velocities: &mut [Twist]) {
+        let world: Vec3 = (0..3).map(|axis| manifold.frame[axis] * impulse[axis]).sum();
+        for (side, sign) in [(0, -1.0), (1, 1.0)] {
+            let slot = manifold.slots[side] as usize;
+            let inertia = &self.inertia[slot];
+            if inertia.is_movable() {
+                let push = world * sign;
+                let spin = inertia.inverse_tensor() * point.arms[side].cross(&push);
+                for axis in 0..3 {
+                    velocities[slot].linear[axis] += push[axis] * inertia.inverse_mass;
+                    velocities[slot].angular[axis] += spin[axis];
+                }
+            }
+        }
+    }
+}
+
+/// A right-handed frame (n, t, s) for a unit normal: a pure function of the normal.
+pub fn contact_frame(normal: Vec3) -> [Vec3; 3] {
+    // The tangent starts from the axis that the normal is least along, so the cross product is never short.
+    let axis = normal.iamin();
+    let tangent = normal.cross(&Vec3::ith(axis, 1.0)).normalize();
+    [normal, tangent, normal.cross(&tangent)]
+}

@@ -1,0 +1,143 @@
+//! How far impulses and velocities are from the contact law.
+//!
+//! For each contact point, with `u` the relative velocity with its bias, and `û = u + μ ‖u_t‖ n` (De Saxcé),
+//!
+//! ```text
+//! F = r − P_K(r − ρ û),       K = { ‖r_t‖ ≤ μ r_n }
+//! ```
+//!
+//! is zero exactly when (32) holds. The *natural-map error* takes ρ = 1 and is `sqrt(Σ‖F‖²) / max(‖q‖, ‖r‖, ‖u‖)`, `q`
+//! being the free relative velocity: the measure of Siconos and FCLib, so that numbers compare [Acary2018]. It mixes
+//! units; beside it stands the largest error as a velocity, `max ‖F‖/ρ` with `ρ = 1/W_nn`, which does not.
+
+use super::problem::{Problem, Twist};
+use crate::geometry::Vec3;
+use decomposition::ExactSum;
+
+/// What [`Residual::measure`] found.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Residual {
+    /// `sqrt(Σ‖F‖²) / max(‖q‖, ‖r‖, ‖u‖)`, dimensionless.
+    pub natural_map: f64,
+    /// Largest violation of the law at a contact point, m/s.
+    pub worst_velocity: f64,
+}
+
+/// Sums of one rank, to be added over ranks before [`Partial::finish`].
+#[derive(Clone, Debug, Default)]
+pub struct Partial {
+    /// ‖F‖², ‖q‖², ‖r‖², ‖u‖².
+    pub sums: [ExactSum; 4],
+    pub worst_velocity: f64,
+}
+
+impl Partial {
+    pub fn finish(&self) -> Residual {
+        let [error, free, impulse, velocity] = std::array::from_fn(|k| self.sums[k].value().sqrt());
+        let scale = free.max(impulse).max(velocity);
+        let natural_map = if scale > 0.0 { error / scale } else { error };
+        Residual { natural_map, worst_velocity: self.worst_velocity }
+    }
+}
+
+/// Projection onto the friction cone `{ ‖p_t‖ ≤ μ p_n }`.
+pub fn project_on_cone(p: Vec3, friction: f64) -> Vec3 {
+    let tangential = (p.y * p.y + p.z * p.z).sqrt();
+    if tangential <= friction * p.x {
+        return p;
+    }
+    if friction * tangential <= -p.x {
+        return Vec3::zeros();
+    }
+    let normal = (p.x + friction * tangential) / (1.0 + friction * friction);
+    let scale = friction * normal / tangential;
+    Vec3::new(normal, scale * p.y, scale * p.z)
+}
+
+/// `F` of one contact point.
+pub fn natural_map(impulse: Vec3, velocity: Vec3, friction: f64, rho: f64) -> Vec3 {
+    let slip = (velocity.y * velocity.y + velocity.z * velocity.z).sqrt();
+    let shifted = velocity + Vec3::new(friction * slip, 0.0, 0.0);
+    impulse - project_on_cone(impulse - shifted * rho, friction)
+}
+
+/// The residual terms of all points of this rank's problem.
+pub fn measure(problem: &Problem, velocities: &[Twist], impulses: &[[f64; 3]]) -> Partial {
+    let mut partial = Partial::default();
+    for (index, manifold) in problem.manifolds.iter().enumerate() {
+        let mut terms = [0.0; 4];
+        for place in problem.points_of(index) {
+            let point = &problem.points[place];
+            let bias = Vec3::new(point.bias, 0.0, 0.0);
+            let free = problem.relative_velocity(manifold, point, &problem.free_velocity) + bias;
+            let velocity = problem.relative_velocity(manifold, point, velocities) + bias;
+            let impulse = Vec3::from(impulses[place]);
+            let error = natural_map(impulse, velocity, manifold.friction, 1.0);
+            for (term, vector) in terms.iter_mut().zip([error, free, impulse, velocity]) {
+                *term += vector.norm_squared();
+            }
+            let rho = 1.0 / problem.delassus(manifold, point)[(0, 0)];
+            let scaled = natural_map(impulse, velocity, manifold.friction, rho).norm() / rho;
+            // A NaN must not be lost in the maximum.
+            partial.worst_velocity = if scaled > partial.worst_velocity || scaled.is_nan() {
+                scaled
+            } else {
+                partial.worst_velocity
+            };
+        }
+        // A manifold is summed by one rank in one order; only the sum over manifolds must not depend on order.
+        for (sum, term) in partial.sums.iter_mut().zip(terms) {
+            sum.add(term);
+        }
+    }
+    partial
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn vector() -> impl Strategy<Value = Vec3> {
+        (-2.0..2.0, -2.0..2.0, -2.0..2.0).prop_map(|(x, y, z)| Vec3::new(x, y, z))
+    }
+
+    proptest! {
+        /// The projection is the nearest point of the cone: the remainder is orthogonal to it and in the polar cone.
+        #[test]
+        fn projection_is_nearest(p in vector(), friction in 0.0..2.0) {
+            let projected = project_on_cone(p, friction);
+            prop_assert!(projected.y.hypot(projected.z) <= friction * projected.x + 1e-12);
+            let rest = p - projected;
+            prop_assert!(rest.dot(&projected).abs() < 1e-12 * (1.0 + p.norm_squared()));
+            prop_assert!(rest.x + friction * rest.y.hypot(rest.z) <= 1e-12 * (1.0 + p.norm()));
+        }
+
+        /// Zero exactly for states that satisfy the law: take-off, stick and slip.
+        #[test]
+        fn zero_on_the_law(n in 0.01..2.0, angle in 0.0..6.0, slip in 0.0..3.0, friction in 0.0..1.5, inside in 0.0..0.99, rho in 0.1..10.0) {
+            let direction = Vec3::new(0.0, f64::cos(angle), f64::sin(angle));
+            let stick = Vec3::new(n, 0.0, 0.0) + direction * (friction * n * inside);
+            let sliding = Vec3::new(n, 0.0, 0.0) - direction * (friction * n);
+            let states = [
+                (Vec3::zeros(), Vec3::new(n, 0.0, 0.0) + direction * slip),
+                (stick, Vec3::zeros()),
+                (sliding, direction * slip),
+            ];
+            for (impulse, velocity) in states {
+                prop_assert!(natural_map(impulse, velocity, friction, rho).norm() < 1e-12 * (1.0 + rho * slip) * 10.0);
+            }
+        }
+
+        #[test]
+        fn positive_off_the_law(impulse in vector(), velocity in vector(), friction in 0.05..1.5) {
+            let violates = impulse.x < -1e-3
+                || velocity.x < -1e-3
+                || impulse.x.min(velocity.x) > 1e-3
+                || impulse.y.hypot(impulse.z) > friction * impulse.x.max(0.0) + 1e-3;
+            if violates {
+                prop_assert!(natural_map(impulse, velocity, friction, 1.0).norm() > 1e-5);
+            }
+        }
+    }
+}

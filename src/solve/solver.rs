@@ -1,0 +1,94 @@
+//! Sweeps until the residual is met.
+
+use super::colour::Colours;
+use super::problem::{Problem, Twist};
+use super::residual::{self, Partial, Residual};
+use super::sweep::Sweep;
+
+/// What a contact point does when it is visited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LocalLaw {
+    /// One projected step: cheap, and the sweep's fixed point is the exact law all the same.
+    #[default]
+    Projected,
+    /// The point's own problem solved to the end.
+    Exact,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// Stop when the natural-map error is at most this. Dimensionless, > 0.
+    pub tolerance: f64,
+    /// Stop after this many sweeps, converged or not.
+    pub maximum_sweeps: usize,
+    /// Sweeps between two measurements of the residual, ≥ 1.
+    pub check_every: usize,
+    pub law: LocalLaw,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { tolerance: 1e-4, maximum_sweeps: 2000, check_every: 10, law: LocalLaw::Projected }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Solution {
+    /// One for each slot of the problem.
+    pub velocities: Vec<Twist>,
+    /// One for each point, contact frame.
+    pub impulses: Vec<[f64; 3]>,
+    pub sweeps: usize,
+    pub residual: Residual,
+    pub converged: bool,
+}
+
+/// What the sweep needs of other ranks. [`Alone`] on one rank.
+pub trait Interface {
+    /// The boundary manifolds of a colour are done: send the shared bodies that it touched.
+    fn begin(&mut self, colour: usize, velocities: &[Twist]);
+
+    /// The interior is done too: take in what other ranks sent for this colour.
+    fn finish(&mut self, colour: usize, velocities: &mut [Twist]);
+
+    /// Adds the residual terms of all ranks.
+    fn reduce(&mut self, partial: &mut Partial);
+}
+
+/// One rank.
+pub struct Alone;
+
+impl Interface for Alone {
+    fn begin(&mut self, _colour: usize, _velocities: &[Twist]) {}
+
+    fn finish(&mut self, _colour: usize, _velocities: &mut [Twist]) {}
+
+    fn reduce(&mut self, _partial: &mut Partial) {}
+}
+
+pub fn solve(
+    problem: &Problem,
+    colours: &Colours,
+    options: &Options,
+    shared: impl Fn(u32) -> bool,
+    interface: &mut dyn Interface,
+) -> Solution {
+    let mut sweep = Sweep::new(problem, colours, options.law, shared);
+    sweep.start(interface);
+    let mut sweeps = 0;
+    loop {
+        let impulses = sweep.impulses(problem.points.len());
+        let mut partial = residual::measure(problem, &sweep.velocities, &impulses);
+        interface.reduce(&mut partial);
+        let residual = partial.finish();
+        let converged = residual.natural_map <= options.tolerance;
+        if converged || sweeps >= options.maximum_sweeps || residual.natural_map.is_nan() {
+            sweep.velocities.truncate(problem.inertia.len());
+            return Solution { velocities: sweep.velocities, impulses, sweeps, residual, converged };
+        }
+        for _ in 0..options.check_every.min(options.maximum_sweeps - sweeps) {
+            sweep.run(interface);
+            sweeps += 1;
+        }
+    }
+}
