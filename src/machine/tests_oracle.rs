@@ -244,7 +244,7 @@ impl Multipliers {
                 joint: None,
             }
         } else {
-            dot_two(&a, axis, &(origin - a.centre), &b, &(origin - b.centre), origin - origin)
+            dot_two(&a, axis, &(origin - a.centre), &b, &(origin - b.centre), Vec3::zeros())
         };
         row.gamma += value;
         (row.position, row.velocity) = (0.0, 0.0);
