@@ -21,7 +21,7 @@
 
 mod grid;
 
-use crate::geometry::{Aabb, Vec3};
+use crate::geometry::Aabb;
 use grid::{Grid, MAX_LEVELS};
 use rayon::prelude::*;
 
