@@ -6,7 +6,7 @@ use breccia::contact::detect::{Candidate, Detector};
 use breccia::geometry::{Convex, Pose, Quat, Shape, Vec3, hull::convex_hull};
 use breccia::scene::*;
 use breccia::solve::colour::{Link, colour};
-use breccia::solve::{self, Alone, LocalLaw, Options, Problem, Sweep};
+use breccia::solve::{self, Acceleration, Alone, LocalLaw, Options, Problem, Sweep};
 use breccia::step::{assemble, motion};
 use std::sync::Arc;
 use std::time::Instant;
@@ -81,17 +81,19 @@ fn sweep_speed(problem: &Problem, colours: &solve::Colours, law: LocalLaw) {
 }
 
 fn time_to_residual(problem: &Problem, colours: &solve::Colours, law: LocalLaw) {
-    for tolerance in [1e-2, 1e-3, 1e-4] {
-        let options = Options { tolerance, maximum_sweeps: 20_000, check_every: 10, law };
-        let start = Instant::now();
-        let solution = solve::solve(problem, colours, &options, |_| false, &mut Alone);
-        println!(
-            "{law:?} to {tolerance:e}: {} sweeps, {:.1} ms, residual {:.2e}, worst {:.2e} m/s",
-            solution.sweeps,
-            start.elapsed().as_secs_f64() * 1e3,
-            solution.residual.natural_map,
-            solution.residual.worst_velocity,
-        );
+    for acceleration in [Acceleration::None, Acceleration::ConjugateGradient] {
+        for tolerance in [1e-2, 1e-3, 1e-4] {
+            let options = Options { tolerance, maximum_sweeps: 20_000, check_every: 10, law, acceleration };
+            let start = Instant::now();
+            let solution = solve::solve(problem, colours, &options, |_| false, &mut Alone);
+            println!(
+                "{law:?}, {acceleration:?}, to {tolerance:e}: {} sweeps, {:.1} ms, residual {:.2e}, worst {:.2e} m/s",
+                solution.sweeps,
+                start.elapsed().as_secs_f64() * 1e3,
+                solution.residual.natural_map,
+                solution.residual.worst_velocity,
+            );
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //!
 //! [`Problem`] (what) → [`colour`] (in which order) → [`Sweep`] (the coloured Gauss–Seidel) → [`residual`] (how good).
 
+mod accelerate;
 pub mod colour;
 pub mod lanes;
 pub mod law;
@@ -14,5 +15,5 @@ pub mod sweep;
 pub use colour::Colours;
 pub use problem::{Inertia, Manifold, Point, Problem, Twist};
 pub use residual::Residual;
-pub use solver::{Alone, Interface, LocalLaw, Options, Solution, solve};
+pub use solver::{Acceleration, Alone, Interface, LocalLaw, Options, Solution, solve};
 pub use sweep::Sweep;

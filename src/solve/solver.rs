@@ -1,9 +1,11 @@
 //! Sweeps until the residual is met.
 
+use super::accelerate::ConjugateGradient;
 use super::colour::Colours;
 use super::problem::{Problem, Twist};
 use super::residual::{Meter, Partial, Residual};
 use super::sweep::Sweep;
+use decomposition::ExactSum;
 
 /// What a contact point does when it is visited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,6 +17,16 @@ pub enum LocalLaw {
     Exact,
 }
 
+/// What happens between sweeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Acceleration {
+    /// Plain nonsmooth Gauss–Seidel.
+    None,
+    /// [`ConjugateGradient`].
+    #[default]
+    ConjugateGradient,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
     /// Stop when the natural-map error is at most this. Dimensionless, > 0.
@@ -24,11 +36,18 @@ pub struct Options {
     /// Sweeps between two measurements of the residual, ≥ 1.
     pub check_every: usize,
     pub law: LocalLaw,
+    pub acceleration: Acceleration,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { tolerance: 1e-4, maximum_sweeps: 2000, check_every: 10, law: LocalLaw::Projected }
+        Self {
+            tolerance: 1e-4,
+            maximum_sweeps: 2000,
+            check_every: 10,
+            law: LocalLaw::default(),
+            acceleration: Acceleration::default(),
+        }
     }
 }
 
@@ -51,6 +70,9 @@ pub trait Interface {
     /// The interior is done too: take in what other ranks sent for this colour.
     fn finish(&mut self, colour: usize, velocities: &mut [Twist]);
 
+    /// Adds up exact sums over all ranks.
+    fn sum(&mut self, sums: &mut [ExactSum]);
+
     /// Adds the residual terms of all ranks.
     fn reduce(&mut self, partial: &mut Partial);
 }
@@ -62,6 +84,8 @@ impl Interface for Alone {
     fn begin(&mut self, _colour: usize, _velocities: &[Twist]) {}
 
     fn finish(&mut self, _colour: usize, _velocities: &mut [Twist]) {}
+
+    fn sum(&mut self, _sums: &mut [ExactSum]) {}
 
     fn reduce(&mut self, _partial: &mut Partial) {}
 }
@@ -76,6 +100,10 @@ pub fn solve(
     let mut sweep = Sweep::new(problem, colours, options.law, shared);
     sweep.start(interface);
     let meter = Meter::new(problem);
+    let mut gradient = match options.acceleration {
+        Acceleration::None => None,
+        Acceleration::ConjugateGradient => Some(ConjugateGradient::new(&sweep)),
+    };
     let mut sweeps = 0;
     loop {
         let impulses = sweep.impulses(problem.points.len());
@@ -87,8 +115,17 @@ pub fn solve(
             sweep.velocities.truncate(problem.inertia.len());
             return Solution { velocities: sweep.velocities, impulses, sweeps, residual, converged };
         }
-        for _ in 0..options.check_every.min(options.maximum_sweeps - sweeps) {
-            sweep.run(interface);
+        for k in 0..options.check_every.min(options.maximum_sweeps - sweeps) {
+            match &mut gradient {
+                None => sweep.run(interface),
+                Some(gradient) => {
+                    // Not before the first sweep, and not before a measurement: see `accelerate`.
+                    if k > 0 || sweeps > 0 {
+                        gradient.extrapolate(&mut sweep);
+                    }
+                    gradient.sweep(&mut sweep, interface);
+                }
+            }
             sweeps += 1;
         }
     }

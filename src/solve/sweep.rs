@@ -23,6 +23,7 @@ use super::law::{eigen_2x2, solve_contact};
 use super::problem::{Inertia, Problem, Twist};
 use super::solver::{Interface, LocalLaw};
 use crate::geometry::{Mat3, Vec3};
+use decomposition::ExactSum;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -46,9 +47,15 @@ struct Row {
     /// 1 / W_nn, 1 / λ: zero in padded lanes.
     step_normal: F64x4,
     step_tangent: F64x4,
+    /// W_nn, λ.
+    weight_normal: F64x4,
+    weight_tangent: F64x4,
     /// W_tn, W_sn.
     coupling: [F64x4; 2],
 }
+
+/// Four impulses, contact frame.
+pub type Impulse = [F64x4; 3];
 
 /// A stretch of blocks that may run at once.
 #[derive(Clone, Debug)]
@@ -147,6 +154,38 @@ impl Sweep {
         impulses
     }
 
+    /// The impulses in the order of the rows.
+    pub(super) fn row_impulses(&self) -> impl Iterator<Item = Impulse> {
+        self.rows.iter().map(|row| row.impulse)
+    }
+
+    /// Adds, for each manifold, the squared change since `before`, weighted with the diagonal of the Delassus operator.
+    pub(super) fn add_squared_steps(&self, before: &[Impulse], sum: &mut ExactSum) {
+        for block in &self.blocks {
+            let range = block.rows.start as usize..block.rows.end as usize;
+            let mut square = F64x4::default();
+            for (row, before) in self.rows[range.clone()].iter().zip(&before[range]) {
+                let change: Impulse = std::array::from_fn(|axis| row.impulse[axis] - before[axis]);
+                square += change[0] * change[0] * row.weight_normal
+                    + (change[1] * change[1] + change[2] * change[2]) * row.weight_tangent;
+            }
+            square.0.into_iter().filter(|&square| square != 0.0).for_each(|square| sum.add(square));
+        }
+    }
+
+    /// `r ← r + β p`, `p ← β p + (r − before)`.
+    pub(super) fn move_impulses(&mut self, beta: f64, before: &[Impulse], direction: &mut [Impulse]) {
+        let beta = F64x4([beta; LANES]);
+        for ((row, before), direction) in self.rows.iter_mut().zip(before).zip(direction) {
+            for axis in 0..3 {
+                let step = row.impulse[axis] - before[axis];
+                let carried = beta * direction[axis];
+                row.impulse[axis] += carried;
+                direction[axis] = carried + step;
+            }
+        }
+    }
+
     fn push_blocks(&mut self, problem: &Problem, manifolds: &mut [u32]) -> Range<usize> {
         let first = self.blocks.len();
         let count = |manifold: u32| problem.points_of(manifold as usize).len();
@@ -223,8 +262,9 @@ impl Row {
             self.impulse[axis].0[lane] = point.impulse[axis];
         }
         self.bias.0[lane] = point.bias;
-        self.step_normal.0[lane] = 1.0 / w[(0, 0)];
-        self.step_tangent.0[lane] = 1.0 / eigen_2x2(w[(1, 1)], w[(1, 2)], w[(2, 2)]).0[0];
+        let lambda = eigen_2x2(w[(1, 1)], w[(1, 2)], w[(2, 2)]).0[0];
+        (self.weight_normal.0[lane], self.weight_tangent.0[lane]) = (w[(0, 0)], lambda);
+        (self.step_normal.0[lane], self.step_tangent.0[lane]) = (1.0 / w[(0, 0)], 1.0 / lambda);
         self.coupling[0].0[lane] = w[(1, 0)];
         self.coupling[1].0[lane] = w[(2, 0)];
     }

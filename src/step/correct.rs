@@ -11,12 +11,17 @@
 
 use super::assemble::Assembled;
 use crate::scene::{Body, Physics};
-use crate::solve::{self, Colours, Interface, LocalLaw, Options, Problem, Twist};
+use crate::solve::{self, Acceleration, Colours, Interface, LocalLaw, Options, Problem, Twist};
 use decomposition::Comm;
 
 /// Enough to halve the deepest overlaps; the next steps go on.
-const OPTIONS: Options =
-    Options { tolerance: 1e-2, maximum_sweeps: 20, check_every: 5, law: LocalLaw::Projected };
+const OPTIONS: Options = Options {
+    tolerance: 1e-2,
+    maximum_sweeps: 20,
+    check_every: 5,
+    law: LocalLaw::Projected,
+    acceleration: Acceleration::None,
+};
 
 /// The displacement velocities by slot; none if nothing is to be done anywhere. Collective.
 pub fn correct(

@@ -247,6 +247,10 @@ impl Interface for Ranks<'_> {
         }
     }
 
+    fn sum(&mut self, sums: &mut [ExactSum]) {
+        ExactSum::reduce(sums, self.comm);
+    }
+
     fn reduce(&mut self, partial: &mut Partial) {
         ExactSum::reduce(&mut partial.sums, self.comm);
         let mut worst = [partial.worst_velocity];
