@@ -235,6 +235,8 @@ impl PolyDataFile {
         let made = SharedFile::create(path, comm, 0).and_then(|file| {
             let (group, step_count) =
                 header(&file).map_err(OutputError::hdf5(path, "write the VTKHDF header"))?;
+            // From the first moment there is something to open.
+            file.flush()?;
             Ok((file, group, step_count))
         });
         let (file, group, step_count) = agree(comm, path, "create", made)?;
