@@ -15,6 +15,8 @@ pub enum OutputError {
     /// This rank did its part; the message of the rank that did not is on that rank.
     #[error("{}: cannot {action}: rank {rank} failed", path.display())]
     OtherRank { path: PathBuf, action: String, rank: usize },
+    #[error("{}: not written: {needed} bytes may be needed, the disk has {free}", path.display())]
+    DiskFull { path: PathBuf, needed: u64, free: u64 },
     #[error("{}: {ranks} ranks that do not share an MPI communicator cannot write one file", path.display())]
     NoMpi { path: PathBuf, ranks: usize },
     /// The caller gave values that do not fit the file's columns.

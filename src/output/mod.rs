@@ -14,6 +14,7 @@ pub mod restore;
 mod samples;
 mod seal;
 pub mod series;
+mod space;
 pub mod state;
 #[cfg(test)]
 mod tests;

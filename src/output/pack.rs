@@ -96,6 +96,13 @@ impl Packed {
         packed
     }
 
+    /// About what the columns take.
+    pub fn bytes(&self) -> u64 {
+        let (bodies, parts, faces) = (self.id.len(), self.part_kind.len(), self.face_offset.len());
+        let rest = 8 * self.vertex.len() + 4 * (self.corner.len() + self.edge.len());
+        (200 * bodies + 104 * parts + 44 * faces + rest) as u64
+    }
+
     fn push(&mut self, body: &Body) {
         let (motion, prescribed) = match body.motion {
             Motion::Fixed => (0, 0),

@@ -20,6 +20,7 @@
 use super::error::{FirstError, OutputError};
 use super::hyperslab::{SharedFile, Storage, Table};
 use super::ranks::{Rows, agree, gather, place};
+use super::space;
 use decomposition::Comm;
 use hdf5::types::FixedAscii;
 use hdf5::{Attribute, Group};
@@ -234,6 +235,8 @@ impl PolyDataFile {
         let made = SharedFile::create(path, comm, 0).and_then(|file| {
             let (group, step_count) =
                 header(&file).map_err(OutputError::hdf5(path, "write the VTKHDF header"))?;
+            // From the first moment there is something to open.
+            file.flush()?;
             Ok((file, group, step_count))
         });
         let (file, group, step_count) = agree(comm, path, "create", made)?;
@@ -256,14 +259,17 @@ impl PolyDataFile {
 
     /// Collective: adds a step made of the pieces of all ranks, and flushes.
     ///
-    /// After an error the file keeps the steps it had and takes no more.
+    /// After an error the file keeps the steps it had and takes no more, except when there was no space on the disk:
+    /// then nothing was begun.
     pub fn write(&mut self, comm: &dyn Comm, time: f64, piece: &Piece) -> Result<(), OutputError> {
         if self.broken {
             return Err(OutputError::misuse(self.file.path(), "no more steps: an earlier one failed"));
         }
         let result = self.try_write(comm, time, piece);
         let result = agree(comm, self.file.path(), "write a step", result);
-        self.broken = result.is_err();
+        if result.is_ok() {
+            self.broken = false;
+        }
         result
     }
 
@@ -285,6 +291,12 @@ impl PolyDataFile {
         }
         let all = gather(comm, own);
         let changed = all.iter().fold(0, |bits, counts| bits | counts[1]);
+        let points: u64 = all.iter().map(|counts| counts[0]).sum();
+        let ids: u64 = all.iter().flat_map(|counts| &counts[2..]).sum();
+        let columns: usize = self.arrays.iter().map(|array| array.components).sum();
+        space::require(comm, self.file.path(), 8 * (points * (3 + columns as u64) + ids))?;
+        // From here on a failure leaves rows that no later step can count on.
+        self.broken = true;
         let made = match self.tables.take() {
             Some(tables) => Ok(tables),
             None => {

@@ -7,6 +7,7 @@
 use super::error::OutputError;
 use super::hyperslab::{SharedFile, Storage, Table};
 use super::ranks::Rows;
+use super::space;
 use decomposition::{Comm, Solo};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -121,6 +122,7 @@ impl Series {
         if pending.is_empty() {
             return Ok(());
         }
+        space::require_here(&self.path, 16 * pending.len() as u64)?;
         // The text first: it stays readable whatever happens to the other.
         let text = files.write_csv(&self.columns, &pending, self.width);
         files.write_tables(&self.columns, &pending, self.width).and(text)

@@ -16,6 +16,7 @@ use super::hyperslab::{SharedFile, Storage, Table};
 use super::pack::{Children, Packed};
 use super::ranks::{Rows, agree, gather, place};
 use super::seal;
+use super::space;
 use crate::geometry::Vec3;
 use crate::scene::Body;
 use decomposition::Comm;
@@ -43,6 +44,15 @@ pub struct StateHeader {
 pub enum Extra {
     Real(Vec<f64>),
     Integer(Vec<u64>),
+}
+
+impl Extra {
+    fn bytes(&self) -> usize {
+        match self {
+            Extra::Real(values) => size_of_val(&values[..]),
+            Extra::Integer(values) => size_of_val(&values[..]),
+        }
+    }
 }
 
 /// The impulse of one contact point at the end of a step, under the key by which the next step finds it.
@@ -79,7 +89,11 @@ pub fn write_state<'a>(
 ) -> Result<(), OutputError> {
     let aside = aside(path);
     let packed = Packed::new(bodies);
-    let written = write_aside(&aside, comm, header, packed, impulses, compression)
+    let texts = header.case.len() + header.extra.iter().map(|(_, values)| values.bytes()).sum::<usize>();
+    let own = packed.bytes() + size_of_val(impulses) as u64 + texts as u64;
+    let bytes = gather(comm, [own]).iter().map(|[bytes]| bytes).sum();
+    let written = space::require(comm, path, bytes)
+        .and_then(|()| write_aside(&aside, comm, header, packed, impulses, compression))
         .and_then(|()| seal::close(&aside, comm))
         .and_then(|()| {
             let moved = if comm.rank() == 0 { rename(&aside, path) } else { Ok(()) };
