@@ -408,9 +408,10 @@ impl Machine {
     /// Goes back to the preferred partition if it is well-conditioned here.
     fn prefer(&mut self, ill: bool) -> Result<(), MachineError> {
         let Partitioning::Preferred(names) = &self.model.partitioning else { return Ok(()) };
-        let kept = self.partition.clone();
-        let before = self.condition();
-        if let Some(partition) = Partition::named(&self.model, &self.data, names)? {
+        let wanted = |k: usize| names.iter().any(|name| self.model.coordinate(name) == Some(k)).then_some(0);
+        let (partition, _) = Partition::choose(&self.model, &self.data, wanted);
+        if partition.rows.len() == self.partition.rows.len() {
+            let (kept, before) = (self.partition.clone(), self.condition());
             self.adopt(partition)?;
             let condition = self.condition();
             if condition < WELL_CONDITIONED || condition < before {
