@@ -122,14 +122,15 @@ fn step(machine: &mut Machine, velocities: &mut Vec<f64>, h: f64) {
     machine.finish(velocities).expect("closes");
 }
 
-/// Median time of a step in µs over batches, and allocations per thousand steps.
-fn measure(machine: &mut Machine, h: f64, steps: usize) -> (f64, usize) {
+/// Least and median time of a step in µs over short batches (on a busy computer only the least tells the cost), and the
+/// number of allocations.
+fn measure(machine: &mut Machine, h: f64, steps: usize) -> (f64, f64, usize) {
     let mut velocities = Vec::new();
     for _ in 0..100 {
         step(machine, &mut velocities, h);
     }
     let partition = machine.partition().clone();
-    let batches = 21;
+    let batches = 201;
     let mut times = Vec::with_capacity(batches);
     let before = ALLOCATIONS.load(Ordering::Relaxed);
     for _ in 0..batches {
@@ -146,25 +147,25 @@ fn measure(machine: &mut Machine, h: f64, steps: usize) -> (f64, usize) {
         "a change of partition may allocate: measure where there is none"
     );
     times.sort_by(f64::total_cmp);
-    (times[batches / 2], allocations)
+    (times[0], times[batches / 2], allocations)
 }
 
 fn report(name: &str, machine: &mut Machine, h: f64, steps: usize, limit: f64) {
     for evaluation in [ForceEvaluation::StartVelocity, ForceEvaluation::MiddleVelocity] {
         machine.set_force_evaluation(evaluation);
-        let (time, allocations) = measure(machine, h, steps);
+        let (least, median, allocations) = measure(machine, h, steps);
         let nu = machine.partition().nu();
         println!(
-            "{name}, {nu} degrees of freedom, {evaluation:?}: {time:.2} µs a step, {allocations} allocations"
+            "{name}, {nu} degrees of freedom, {evaluation:?}: {least:.2} µs a step (median {median:.2}), {allocations} allocations"
         );
         assert_eq!(allocations, 0, "a step must not allocate");
-        assert!(time < limit, "{time:.2} µs exceed {limit} µs");
+        assert!(least < limit, "{least:.2} µs exceed {limit} µs");
     }
 }
 
 fn main() {
     let mut unit = tamping_unit();
     print!("{}", unit.describe());
-    report("tamping unit", &mut unit, 1e-5, 500, 20.0);
-    report("belt of 50 links", &mut belt(50), 1e-5, 20, 2000.0);
+    report("tamping unit", &mut unit, 1e-5, 50, 20.0);
+    report("belt of 50 links", &mut belt(50), 1e-5, 3, 1000.0);
 }
