@@ -111,7 +111,7 @@ fn least_squares(model: &Model, data: &mut Data, columns: &[usize], q: &mut [f64
     let (mut damping, mut v) = (1e-3, vec![0.0; model.nv()]);
     let mut h = scaled_residual(model, data, q);
     for _ in 0..300 {
-        if h.amax() <= 1e-13 * model.length {
+        if columns.is_empty() || h.amax() <= 1e-13 * model.length {
             break;
         }
         data.update_loop_jacobian(model);
@@ -177,9 +177,6 @@ fn verify_redundancy(
     reduced.update_map(model, data, partition)?;
     let left_out =
         (0..model.closure_rows()).find(|row| partition.rows.binary_search(row).is_err()).unwrap_or(0);
-    let singular = |row: usize| {
-        Err(MachineError::Singular { cut: model.cut_of_row(row).to_string(), pivot: PIVOT_TOLERANCE })
-    };
     let mut v = vec![0.0; model.nv()];
     for (k, &column) in partition.independent.iter().enumerate() {
         v[column] = (1.0 + (k as f64 * 1.3).sin() * 0.5) * model.length / model.column_length(column);
@@ -189,14 +186,18 @@ fn verify_redundancy(
     if fastest == 0.0 {
         return Ok(());
     }
-    let mut moved = q.to_vec();
-    model.integrate(&mut moved, &v, 0.02 * model.length / fastest);
     let mut scratch = ClosureScratch::new(model);
-    match close_loops(model, data, reduced, partition, &mut scratch, &mut moved) {
-        Ok(_) => Ok(()),
-        Err(MachineError::Incompatible { cut, .. }) => {
-            Err(MachineError::Singular { cut, pivot: PIVOT_TOLERANCE })
+    // As far as Newton can follow: a row that only happened to be redundant is off by the square of the way.
+    for way in [0.02, 0.005, 0.001] {
+        let mut moved = q.to_vec();
+        model.integrate(&mut moved, &v, way * model.length / fastest);
+        match close_loops(model, data, reduced, partition, &mut scratch, &mut moved) {
+            Ok(_) => return Ok(()),
+            Err(MachineError::Incompatible { cut, .. }) => {
+                return Err(MachineError::Singular { cut, pivot: PIVOT_TOLERANCE });
+            }
+            Err(_) => {}
         }
-        Err(_) => singular(left_out),
     }
+    Err(MachineError::Singular { cut: model.cut_of_row(left_out).to_string(), pivot: PIVOT_TOLERANCE })
 }

@@ -146,41 +146,50 @@ impl Lu {
 pub(super) fn cholesky(matrix: &mut DMatrix<f64>) -> Result<(), usize> {
     let n = matrix.nrows();
     for k in 0..n {
-        let before = matrix[(k, k)];
         // Columns left of k have already been subtracted from what follows.
-        if !(before > 0.0 && before.is_finite()) {
+        let (left, right) = matrix.as_mut_slice().split_at_mut((k + 1) * n);
+        let column = &mut left[k * n..];
+        let pivot = column[k];
+        if !(pivot > 0.0 && pivot.is_finite()) {
             return Err(k);
         }
-        let diagonal = before.sqrt();
-        matrix[(k, k)] = diagonal;
-        for i in k + 1..n {
-            matrix[(i, k)] /= diagonal;
-        }
-        for j in k + 1..n {
-            let head = matrix[(j, k)];
-            for i in j..n {
-                let correction = matrix[(i, k)] * head;
-                matrix[(i, j)] -= correction;
-            }
+        let diagonal = pivot.sqrt();
+        column[k] = diagonal;
+        column[k + 1..].iter_mut().for_each(|entry| *entry /= diagonal);
+        for (offset, other) in right.chunks_exact_mut(n).enumerate() {
+            let j = k + 1 + offset;
+            subtract(&mut other[j..], &column[j..], column[j]);
         }
     }
     Ok(())
 }
 
-/// `x ← (L Lᵀ)⁻¹ x` with the factor of [`cholesky`].
-pub(super) fn cholesky_solve(factor: &DMatrix<f64>, x: &mut [f64]) {
+/// `(L Lᵀ)⁻¹` from the factor of [`cholesky`], through `L⁻¹`, which is left in the lower triangle of `root`.
+pub(super) fn cholesky_inverse(factor: &DMatrix<f64>, root: &mut DMatrix<f64>, inverse: &mut DMatrix<f64>) {
     let n = factor.nrows();
-    for k in 0..n {
-        x[k] /= factor[(k, k)];
-        for i in k + 1..n {
-            x[i] -= factor[(i, k)] * x[k];
+    root.fill_with_identity();
+    for (first, x) in root.as_mut_slice().chunks_exact_mut(n.max(1)).enumerate() {
+        for k in first..n {
+            let lower = &factor.as_slice()[k * n..(k + 1) * n];
+            x[k] /= lower[k];
+            let head = x[k];
+            subtract(&mut x[k + 1..], &lower[k + 1..], head);
         }
     }
-    for k in (0..n).rev() {
-        for i in k + 1..n {
-            x[k] -= factor[(i, k)] * x[i];
+    for j in 0..n {
+        for i in j..n {
+            let (a, b) = (&root.as_slice()[i * n + i..(i + 1) * n], &root.as_slice()[j * n + i..(j + 1) * n]);
+            let entry = a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+            inverse[(i, j)] = entry;
+            inverse[(j, i)] = entry;
         }
-        x[k] /= factor[(k, k)];
+    }
+}
+
+/// `target −= factor · source`
+fn subtract(target: &mut [f64], source: &[f64], factor: f64) {
+    for (t, s) in target.iter_mut().zip(source) {
+        *t -= s * factor;
     }
 }
 
@@ -223,11 +232,12 @@ mod tests {
         let root = sample(5, 8);
         let gram = &root * root.transpose() + DMatrix::identity(5, 5) * 0.1;
         let wanted = DVector::from_fn(5, |i, _| (i as f64).cos());
-        let mut x = (&gram * &wanted).as_slice().to_vec();
         let mut factor = gram.clone();
         cholesky(&mut factor).expect("positive definite");
-        cholesky_solve(&factor, &mut x);
-        assert!((DVector::from_vec(x) - wanted).amax() < 1e-11);
+        let (mut root, mut inverse) = (DMatrix::zeros(5, 5), DMatrix::zeros(5, 5));
+        cholesky_inverse(&factor, &mut root, &mut inverse);
+        assert!((&inverse * &gram * &wanted - wanted).amax() < 1e-11);
+        assert_eq!(inverse, inverse.transpose());
         let mut indefinite = gram;
         indefinite[(3, 3)] = -1.0;
         assert_eq!(cholesky(&mut indefinite), Err(3));

@@ -146,17 +146,17 @@ impl Data {
         jacobian
     }
 
-    /// Calls `visit` for each column that moves a body, with that column's twist at the body frame's origin.
-    pub(super) fn map_body(&self, model: &Model, body: usize, mut visit: impl FnMut(usize, Twist)) {
-        let arm = self.poses[body].position - self.reference;
+    /// Twist of a body for any velocities, without touching the current ones.
+    pub(super) fn twist_for(&self, model: &Model, body: usize, v: &[f64]) -> Twist {
+        let mut twist = Twist::zero();
         let mut next = Some(body);
         while let Some(i) = next {
             for column in model.joints[i].columns() {
-                let twist = &self.subspace[column];
-                visit(column, Twist::new(twist.at(&arm), twist.angular));
+                twist += self.subspace[column] * v[column];
             }
             next = model.joints[i].parent;
         }
+        twist
     }
 
     /// `dJ/dt v`: what the acceleration of the body-fixed point at `point` (world), and the angular acceleration, would

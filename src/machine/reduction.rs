@@ -8,11 +8,12 @@
 //! M_red = Bᵀ M B          f_red = Bᵀ (f − M a)                                                             (25), (26)
 //! ```
 
-use super::dense::{Lu, cholesky, cholesky_solve};
+use super::dense::{Lu, cholesky, cholesky_inverse};
 use super::error::MachineError;
 use super::kinematics::Data;
 use super::model::Model;
 use super::partition::Partition;
+use super::spatial::Twist;
 use nalgebra::{DMatrix, DVector};
 
 /// The reduced system at one position.
@@ -34,9 +35,13 @@ pub struct Reduced {
     pub mass_inverse: DMatrix<f64>,
     /// `f_red`, nu.
     pub force: DVector<f64>,
+    /// Inverse of the Cholesky factor.
+    inverse_root: DMatrix<f64>,
     /// `M B`.
     mass_map: DMatrix<f64>,
     right_side: Vec<f64>,
+    /// Twist of each body about the reference per independent velocity, body by body.
+    pub(super) body_map: Vec<Twist>,
     /// `f − M a`.
     net_force: DVector<f64>,
 }
@@ -53,8 +58,10 @@ impl Reduced {
             factor: DMatrix::zeros(nu, nu),
             mass_inverse: DMatrix::zeros(nu, nu),
             force: DVector::zeros(nu),
+            inverse_root: DMatrix::zeros(nu, nu),
             mass_map: DMatrix::zeros(nv, nu),
             right_side: vec![0.0; r],
+            body_map: vec![Twist::zero(); model.body_count() * nu],
             net_force: DVector::zeros(nv),
         }
     }
@@ -101,6 +108,23 @@ impl Reduced {
             }
         }
         Ok(())
+    }
+
+    /// Jacobians of all bodies in one pass from the ground to the tips: each adds its own joint to what carries it.
+    pub(super) fn update_body_map(&mut self, model: &Model, data: &Data) {
+        let nu = self.map.ncols();
+        for (i, joint) in model.joints.iter().enumerate() {
+            for k in 0..nu {
+                let mut twist = joint.parent.map_or(Twist::zero(), |parent| self.body_map[parent * nu + k]);
+                for column in joint.columns() {
+                    let weight = self.map[(column, k)];
+                    if weight != 0.0 {
+                        twist += data.subspace[column] * weight;
+                    }
+                }
+                self.body_map[i * nu + k] = twist;
+            }
+        }
     }
 
     /// Largest entry of `B_vu`, arcs against arcs: how ill-conditioned the partition is.
@@ -231,10 +255,7 @@ impl Reduced {
             coordinate: model.coordinate_name(partition.independent[k]).to_string(),
         };
         cholesky(&mut self.factor).map_err(massless)?;
-        self.mass_inverse.fill_with_identity();
-        for k in 0..nu {
-            cholesky_solve(&self.factor, self.mass_inverse.column_mut(k).as_mut_slice());
-        }
+        cholesky_inverse(&self.factor, &mut self.inverse_root, &mut self.mass_inverse);
         Ok(())
     }
 }

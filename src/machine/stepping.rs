@@ -296,26 +296,30 @@ impl Machine {
             operators.poses.extend_from_slice(position.as_slice());
             operators.poses.extend_from_slice(&[rotation.w, rotation.i, rotation.j, rotation.k]);
         }
+        reduced.update_body_map(model, data);
         operators.jacobians.clear();
         operators.jacobians.resize(6 * nu * model.contact_bodies.len(), 0.0);
         for (slot, block) in operators.jacobians.chunks_exact_mut((6 * nu).max(1)).enumerate() {
             let body = model.contact_bodies[slot];
-            data.map_body(model, body, |column, twist| {
-                add_mapped(block, nu, &twist, |k| reduced.map[(column, k)])
-            });
+            let arm = data.poses[body].position - data.reference;
+            for k in 0..nu {
+                write_twist(block, nu, k, &reduced.body_map[body * nu + k], &arm);
+            }
         }
         for (time, target) in [(t, &mut operators.drift_before), (t + h, &mut operators.drift)] {
+            target.clear();
+            target.resize(6 * model.contact_bodies.len(), 0.0);
+            if model.prescribed.is_empty() {
+                continue;
+            }
             drift.fill(0.0);
             for (column, motion) in &model.prescribed {
                 drift[*column] = motion.sample(time).velocity;
             }
-            if !model.prescribed.is_empty() {
-                reduced.drift(model, data, partition, drift);
-            }
-            target.clear();
-            target.resize(6 * model.contact_bodies.len(), 0.0);
+            reduced.drift(model, data, partition, drift);
             for (block, &body) in target.chunks_exact_mut(6).zip(&model.contact_bodies) {
-                data.map_body(model, body, |column, twist| add_mapped(block, 1, &twist, |_| drift[column]));
+                let arm = data.poses[body].position - data.reference;
+                write_twist(block, 1, 0, &data.twist_for(model, body, drift), &arm);
             }
         }
     }
@@ -408,9 +412,10 @@ impl Machine {
     /// Goes back to the preferred partition if it is well-conditioned here.
     fn prefer(&mut self, ill: bool) -> Result<(), MachineError> {
         let Partitioning::Preferred(names) = &self.model.partitioning else { return Ok(()) };
-        let kept = self.partition.clone();
-        let before = self.condition();
-        if let Some(partition) = Partition::named(&self.model, &self.data, names)? {
+        let wanted = |k: usize| names.iter().any(|name| self.model.coordinate(name) == Some(k)).then_some(0);
+        let (partition, _) = Partition::choose(&self.model, &self.data, wanted);
+        if partition.rows.len() == self.partition.rows.len() {
+            let (kept, before) = (self.partition.clone(), self.condition());
             self.adopt(partition)?;
             let condition = self.condition();
             if condition < WELL_CONDITIONED || condition < before {
@@ -486,13 +491,11 @@ impl Machine {
     }
 }
 
-/// `block[axis, k] += twist[axis] · weight(k)`
-fn add_mapped(block: &mut [f64], nu: usize, twist: &Twist, weight: impl Fn(usize) -> f64) {
-    for k in 0..nu {
-        let weight = weight(k);
-        for axis in 0..3 {
-            block[axis * nu + k] += twist.linear[axis] * weight;
-            block[(axis + 3) * nu + k] += twist.angular[axis] * weight;
-        }
+/// Column `k` of a 6 × nu block: a twist about the reference, seen at a point `arm` away.
+fn write_twist(block: &mut [f64], nu: usize, k: usize, twist: &Twist, arm: &Vec3) {
+    let linear = twist.at(arm);
+    for axis in 0..3 {
+        block[axis * nu + k] = linear[axis];
+        block[(axis + 3) * nu + k] = twist.angular[axis];
     }
 }

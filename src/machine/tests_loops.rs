@@ -454,6 +454,7 @@ fn repartition_keeps_every_bit_of_the_state() {
         assert_eq!(*machine.coordinates(), kept);
     }
     assert_ne!(*machine.coordinates(), before);
+    assert!(roles.len() > 1, "the roles changed at least once: {roles:?}");
 }
 
 #[test]

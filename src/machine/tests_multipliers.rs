@@ -195,7 +195,7 @@ fn loops_accelerate_as_with_multipliers() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// The reduced system and the multiplier system agree on accelerations and on the effect of impulses at contact points.
     #[test]
