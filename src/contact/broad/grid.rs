@@ -71,6 +71,12 @@ impl Grid {
         &self.entries[self.starts[64 * block] as usize..self.starts[64 * block + 64] as usize]
     }
 
+    /// Numbers of boxes and of blocks in the finest level.
+    pub fn finest_level(&self) -> (usize, usize) {
+        let blocks = self.keys.partition_point(|&key| decode(key).0 == 0);
+        (self.starts[64 * blocks] as usize, blocks)
+    }
+
     /// Sorts the boxes that are in a level into blocks and cells.
     pub fn fill(&mut self, boxes: &[Aabb], movable: &[bool], level_of: &[u32], exponents: &[i32]) {
         self.exponents.clear();

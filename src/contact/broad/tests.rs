@@ -162,6 +162,26 @@ fn tiny_numbers() {
     }
 }
 
+/// What a call recommends for the next one decides speed alone.
+#[test]
+fn earlier_scenes_change_nothing() {
+    let mut random = Random(37);
+    let sparse: Vec<Aabb> =
+        (0..400).map(|_| cube(random.point() * 1e4, 0.01 + 5.0 * random.unit())).collect();
+    let dense: Vec<Aabb> =
+        (0..2000).map(|_| cube(random.point(), 0.005 + 0.03 * random.unit().powi(4))).collect();
+    let mut broad = BroadPhase::new();
+    let mut out = Vec::new();
+    for scene in [&sparse, &dense, &sparse[..40].to_vec(), &dense] {
+        let movable = vec![true; scene.len()];
+        let expected = all_pairs(scene, &movable);
+        for _ in 0..25 {
+            broad.pairs(scene, &movable, &mut out);
+            assert!(out == expected);
+        }
+    }
+}
+
 #[test]
 fn threads_change_nothing() {
     let mut random = Random(31);

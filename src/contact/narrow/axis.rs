@@ -146,37 +146,51 @@ impl<'p> Pair<'p> {
         (lowest - (normal.dot(&self.translation) + face.offset), vertex)
     }
 
-    /// The axes of largest separation, or the facet that separates the pair by more than `margin`.
+    /// The axes of largest separation, or the facet that separates the pair by more than `margin` (unknown if it is the
+    /// direction between the origins of the two that does).
     pub fn search(&self, margin: f64) -> Result<Axes, Separator> {
         let scale = self.a.bounding_radius + self.b.bounding_radius + self.translation.norm();
         let slack = ROUNDING * scale;
 
-        let towards_a = lowest(&self.b.vertices, &(self.inverse * self.translation)).1;
-        let mut of_a = FaceSearch::new(&self.a.faces, self.vertex_of_b(towards_a));
-        of_a.run(f64::NEG_INFINITY, slack, margin, |face| {
+        let above_a = |face: &Face| {
             let (separation, vertex) = self.above_face_of_a(face);
             (separation, self.vertex_of_b(vertex))
-        });
-        if of_a.best.0 > margin {
-            return Err(Separator::FaceOfA(of_a.best.1));
-        }
-
-        let towards_b = lowest(&self.a.vertices, &-self.translation).1;
-        let mut of_b = FaceSearch::new(&self.b.faces, self.point_in_b(&self.a.vertices[towards_b]));
-        of_b.run(of_a.best.0, slack, margin, |face| {
+        };
+        let above_b = |face: &Face| {
             let (separation, vertex) = self.above_face_of_b(face);
             (separation, self.point_in_b(&self.a.vertices[vertex]))
-        });
-        if of_b.best.0 > margin {
-            return Err(Separator::FaceOfB(of_b.best.1));
+        };
+        let towards_a = self.vertex_of_b(lowest(&self.b.vertices, &(self.inverse * self.translation)).1);
+        let towards_b = self.a.vertices[lowest(&self.a.vertices, &-self.translation).1];
+        if self.translation.dot(&(towards_a - towards_b)) > margin * self.translation.norm() {
+            return Err(Separator::Unknown);
         }
+        // In turns: the first face of either is often the one that separates a pair apart.
+        let mut of_a = FaceSearch::new(&self.a.faces, &towards_a);
+        let mut of_b: Option<FaceSearch> = None;
+        let of_b = loop {
+            let floor = of_a.best.0.max(of_b.as_ref().map_or(f64::NEG_INFINITY, |of_b| of_b.best.0)) - slack;
+            let more_of_a = of_a.step(floor, above_a);
+            if of_a.best.0 > margin {
+                return Err(Separator::FaceOfA(of_a.best.1));
+            }
+            let of_b =
+                of_b.get_or_insert_with(|| FaceSearch::new(&self.b.faces, &self.point_in_b(&towards_b)));
+            let more_of_b = of_b.step(of_a.best.0.max(of_b.best.0) - slack, above_b);
+            if of_b.best.0 > margin {
+                return Err(Separator::FaceOfB(of_b.best.1));
+            }
+            if !more_of_a && !more_of_b {
+                break of_b;
+            }
+        };
 
         let (face, face_separation) = if of_a.best.0 >= of_b.best.0 {
             (Separator::FaceOfA(of_a.best.1), of_a.best.0)
         } else {
             (Separator::FaceOfB(of_b.best.1), of_b.best.0)
         };
-        let edges = self.search_edges(&of_a, &of_b, face_separation - slack, margin)?;
+        let edges = self.search_edges(&of_a, of_b, face_separation - slack, margin)?;
         Ok(Axes { face, face_separation, edges })
     }
 
@@ -231,49 +245,46 @@ struct FaceSearch<'p> {
     faces: &'p [Face],
     /// `D` of each face for each witness.
     heights: SmallVec<[[f64; WITNESSES]; 64]>,
+    /// The least of them; −∞ once the face was evaluated.
+    bounds: SmallVec<[f64; 64]>,
     witnesses: usize,
     best: (f64, u32),
 }
 
 impl<'p> FaceSearch<'p> {
-    fn new(faces: &'p [Face], witness: Vec3) -> Self {
-        let heights =
-            faces.iter().map(|face| [height(face, &witness), f64::INFINITY, f64::INFINITY]).collect();
-        FaceSearch { faces, heights, witnesses: 1, best: (f64::NEG_INFINITY, 0) }
+    fn new(faces: &'p [Face], witness: &Vec3) -> Self {
+        let bounds: SmallVec<[f64; 64]> = faces.iter().map(|face| height(face, witness)).collect();
+        let heights = bounds.iter().map(|&height| [height, f64::INFINITY, f64::INFINITY]).collect();
+        FaceSearch { faces, heights, bounds, witnesses: 1, best: (f64::NEG_INFINITY, 0) }
     }
 
-    /// Evaluates faces, the most promising first, until none is left that may exceed both `floor` and the best so far; or
-    /// until one exceeds the margin. `evaluate` gives the separation and the point of the other body that attains it.
-    fn run(&mut self, floor: f64, slack: f64, margin: f64, evaluate: impl Fn(&Face) -> (f64, Vec3)) {
-        let mut bounds: SmallVec<[f64; 64]> = self.heights.iter().map(|heights| heights[0]).collect();
-        loop {
-            let mut next = (f64::NEG_INFINITY, 0);
-            for (face, &bound) in bounds.iter().enumerate() {
-                if bound > next.0 {
-                    next = (bound, face);
-                }
-            }
-            let (bound, face) = next;
-            if bound <= self.best.0.max(floor) - slack || bound == f64::NEG_INFINITY {
-                return;
-            }
-            let (separation, witness) = evaluate(&self.faces[face]);
-            bounds[face] = f64::NEG_INFINITY;
-            // Among equals the lowest face, in whatever order they are met.
-            if separation > self.best.0 || (separation == self.best.0 && (face as u32) < self.best.1) {
-                self.best = (separation, face as u32);
-            }
-            if separation > margin {
-                return;
-            }
-            if self.witnesses < WITNESSES {
-                for ((face, heights), bound) in self.faces.iter().zip(&mut self.heights).zip(&mut bounds) {
-                    heights[self.witnesses] = height(face, &witness);
-                    *bound = bound.min(heights[self.witnesses]);
-                }
-                self.witnesses += 1;
+    /// Evaluates the most promising face; false if none is left that may exceed `floor`. `evaluate` gives the separation and
+    /// the point of the other body that attains it.
+    fn step(&mut self, floor: f64, evaluate: impl Fn(&Face) -> (f64, Vec3)) -> bool {
+        let mut next = (f64::NEG_INFINITY, 0);
+        for (face, &bound) in self.bounds.iter().enumerate() {
+            if bound > next.0 {
+                next = (bound, face);
             }
         }
+        let (bound, face) = next;
+        if bound <= floor || bound == f64::NEG_INFINITY {
+            return false;
+        }
+        let (separation, witness) = evaluate(&self.faces[face]);
+        self.bounds[face] = f64::NEG_INFINITY;
+        // Among equals the lowest face, in whatever order they are met.
+        if separation > self.best.0 || (separation == self.best.0 && (face as u32) < self.best.1) {
+            self.best = (separation, face as u32);
+        }
+        if self.witnesses < WITNESSES {
+            for ((face, heights), bound) in self.faces.iter().zip(&mut self.heights).zip(&mut self.bounds) {
+                heights[self.witnesses] = height(face, &witness);
+                *bound = bound.min(heights[self.witnesses]);
+            }
+            self.witnesses += 1;
+        }
+        true
     }
 
     /// The edges on whose arcs a separation above `threshold` is possible.
@@ -287,7 +298,8 @@ impl<'p> FaceSearch<'p> {
 
     fn may_exceed(&self, threshold: f64, edge: &Edge) -> bool {
         let [left, right] = edge.faces.map(|face| &self.heights[face as usize]);
-        (0..self.witnesses).all(|witness| {
+        // The later witnesses belong to better faces: they exclude more.
+        (0..self.witnesses).rev().all(|witness| {
             let most = left[witness].max(right[witness]);
             if most <= 0.0 || threshold <= 0.0 {
                 most > threshold
