@@ -1,1 +1,106 @@
-//! (being built)
+//! The case file: types, units, validation, and errors that name file, line and key.
+//!
+//! [`read_case`] turns a TOML file into a [`Case`]: plain data in SI units that has been checked as far as a file can be
+//! checked without building the scene. All mistakes come out at once ([`CaseErrors`]). The keys are listed once, in
+//! `sections.rs`; [`schema`] (for editors) and [`manual_markdown`] (`docs/case-file.md`) are made from the same lists.
+
+mod build;
+mod build_bodies;
+mod build_shapes;
+mod case;
+mod document;
+mod errors;
+mod expression;
+mod keys;
+mod manual;
+mod motion;
+mod names;
+mod reader;
+mod schema;
+mod sections;
+mod sections_bodies;
+mod suggest;
+mod table;
+mod values;
+
+pub use case::*;
+pub use errors::{CaseError, CaseErrors, ErrorKind};
+pub use expression::{Expression, ExpressionError, ExpressionProblem, Scope, functions};
+pub(crate) use keys::choices;
+pub use keys::{Choice, Choose};
+pub use manual::manual_markdown;
+pub use motion::{Motion, MotionState, VectorFormula};
+pub use schema::schema;
+pub use table::{Interpolation, Table, TableError};
+
+use document::{Source, apply_override};
+use reader::Reader;
+use std::cell::{Cell, RefCell};
+use std::io::Read;
+use std::path::Path;
+
+/// Largest case file, in bytes.
+const MAXIMUM_SIZE: u64 = 64 << 20;
+
+/// Reads and checks a case file.
+pub fn read_case(path: &Path) -> Result<Case, CaseErrors> {
+    read_case_with(path, &[])
+}
+
+/// The same with values put in place of the file's, as `(key path, value)`: see [`parse_case`].
+pub fn read_case_with(path: &Path, overrides: &[(String, String)]) -> Result<Case, CaseErrors> {
+    let name = path.display().to_string();
+    let text = read_text(path).map_err(|message| CaseErrors {
+        errors: vec![CaseError::whole(&name, "", ErrorKind::Value, message)],
+        left_out: 0,
+    })?;
+    parse_case(&name, &text, overrides)
+}
+
+/// Reads a case from a text; `name` is the path that errors show and whose folder relative paths start from.
+///
+/// An override's path joins keys by points and picks from lists by name or by number from 1: `simulation.time_step`,
+/// `parameters.mu`, `body.floor.position`, `contact.1.friction`. Its value is TOML, or a formula without quotes.
+pub fn parse_case(name: &str, text: &str, overrides: &[(String, String)]) -> Result<Case, CaseErrors> {
+    let mut sources = vec![Source::new(name, text, true)];
+    let (mut root, mut errors) = document::parse(&sources[0], 0);
+    for (path, value) in overrides {
+        let source = Source::new(&format!("override {path}={value}"), value, false);
+        if let Err(error) = apply_override(&mut root, path, &source, sources.len()) {
+            errors.push(*error);
+        }
+        sources.push(source);
+    }
+    let unreadable = errors.iter().any(|error| error.kind == ErrorKind::Syntax);
+    let folder = Path::new(name).parent().map(Path::to_path_buf).unwrap_or_default();
+    let scope = RefCell::new(Scope::default());
+    let reader = Reader { sources, scope, folder, errors: RefCell::new(errors), left_out: Cell::new(0) };
+    let case = build::build(&reader, &mut root, name);
+    let mut errors = reader.errors.into_inner();
+    if unreadable {
+        // What the parser had to leave out is not there to be found: only what stands by itself is worth telling.
+        errors.retain(|error| matches!(error.kind, ErrorKind::Syntax | ErrorKind::Value));
+    }
+    errors.sort_by_key(|error| (error.file != name, error.line));
+    match case {
+        Some(case) if errors.is_empty() => Ok(case),
+        _ => Err(CaseErrors { errors, left_out: reader.left_out.get() }),
+    }
+}
+
+/// The text of a file of bearable size, or what is wrong with it.
+fn read_text(path: &Path) -> Result<String, String> {
+    let problem =
+        |error: std::io::Error| format!("found a file that cannot be read ({error}), expected a text file");
+    let file = std::fs::File::open(path).map_err(problem)?;
+    let mut bytes = Vec::new();
+    file.take(MAXIMUM_SIZE + 1).read_to_end(&mut bytes).map_err(problem)?;
+    if bytes.len() as u64 > MAXIMUM_SIZE {
+        return Err(format!("found a file of more than {MAXIMUM_SIZE} bytes, expected a smaller one"));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let line = 1 + error.as_bytes()[..valid].iter().filter(|byte| **byte == b'\n').count();
+        format!("found bytes that are not UTF-8 text on line {line}, expected UTF-8")
+    })
+}

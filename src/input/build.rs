@@ -1,0 +1,439 @@
+//! From the tree of a case file to a [`Case`]: the sections that are not bodies, and what must hold between sections.
+
+use super::build_bodies::{read_bodies, read_grains};
+use super::build_shapes::{ReadShapes, read_shapes};
+use super::case::*;
+use super::document::{Data, Entry, Origin, Value};
+use super::errors::{CaseError, ErrorKind};
+use super::expression::functions;
+use super::keys::{Kind, Need};
+use super::names::Names;
+use super::reader::{Reader, TableReader};
+use super::sections::CASE;
+use super::table::{Interpolation, Table, columns};
+use super::values::is_identifier;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Most steps of a run: times stay exact multiples of the time step in a double.
+const MAXIMUM_STEPS: f64 = (1u64 << 50) as f64;
+
+pub(super) fn build(reader: &Reader, root: &mut Value, name: &str) -> Option<Case> {
+    add_default_tables(root);
+    let table = TableReader::open(reader, root, &CASE, String::new())?;
+    // Parameters and tables first: every other number may use them.
+    read_parameters(&table);
+    read_tables(&table);
+    let title = table.text("title");
+    let simulation = table.table("simulation").and_then(|table| read_simulation(&table));
+    let solver = table.table("solver").and_then(|table| read_solver(&table));
+    let material_tables = table.tables("material");
+    let material_names = Names::collect(material_tables.iter());
+    let materials = read_materials(&material_tables, &material_names);
+    let contact_tables = table.tables("contact");
+    let contacts = read_contacts(&contact_tables, &material_names);
+    let shapes = read_shapes(&table.tables("shape"));
+    let body_tables = table.tables("body");
+    let grain_tables = table.tables("grains");
+    let group_names = Names::collect(body_tables.iter().chain(&grain_tables));
+    let time = simulation.as_ref().map(|simulation| (simulation.start_time, simulation.duration));
+    let mut users = Users::new(material_names.list.len());
+    let mut warnings = Vec::new();
+    let bodies =
+        read_bodies(&body_tables, &group_names, &material_names, &shapes, time, &mut users, &mut warnings);
+    let grain_names = &group_names.list[body_tables.len()..];
+    let grains = read_grains(&grain_tables, grain_names, &material_names, &shapes, &mut users);
+    let start_table = table.table("start");
+    let start = start_table.as_ref().and_then(|table| read_start(table, &material_names, &mut users));
+    let time_step = simulation.as_ref().map(|simulation| simulation.time_step);
+    let output = table.table("output").and_then(|table| read_output(&table, time_step));
+    let decomposition = table.table("decomposition").and_then(|table| read_decomposition(&table));
+    if let Some(contacts) = &contacts {
+        users.check_pairs(reader, contacts, &material_names);
+    }
+    let free_start =
+        start_table.is_some() && !start_table.as_ref().is_some_and(|table| table.has("material"));
+    warn_unused(&mut warnings, &material_names, &users, &shapes, free_start);
+    let shapes = shapes.finish()?;
+    Some(Case {
+        file: Path::new(name).to_path_buf(),
+        title: title?,
+        scope: reader.scope.borrow().clone(),
+        simulation: simulation?,
+        solver: solver?,
+        materials: materials?,
+        contacts: contacts?,
+        shapes,
+        bodies: bodies?,
+        grains: grains?,
+        start,
+        output: output?,
+        decomposition: decomposition?,
+        warnings,
+    })
+}
+
+/// Puts an empty table where a section that has only defaults is left out.
+fn add_default_tables(root: &mut Value) {
+    let Data::Table(entries) = &mut root.data else { return };
+    for key in CASE.keys {
+        let absent = !entries.iter().any(|entry| entry.key == key.name);
+        if matches!((&key.kind, &key.need), (Kind::Table(_), Need::Default(_))) && absent {
+            let origin = Origin { source: usize::MAX, start: 0, end: 0 };
+            let value = Value { data: Data::Table(Vec::new()), origin: origin.clone() };
+            entries.push(Entry { key: key.name.to_string(), key_origin: origin, value });
+        }
+    }
+}
+
+/// Names that formulas already know.
+fn is_taken(name: &str) -> bool {
+    ["t", "x", "y", "z", "pi", "and", "or", "not"].contains(&name)
+        || functions().any(|(known, _)| known == name)
+}
+
+fn read_parameters(table: &TableReader) {
+    let Some(entry) = table.entry("parameters") else { return };
+    let reader = table.reader;
+    let Data::Table(entries) = &entry.value.data else {
+        reader.wrong(&entry.value, "parameters", &Kind::Parameters.describe());
+        return;
+    };
+    for Entry { key, key_origin, value } in entries {
+        let path = format!("parameters.{key}");
+        if !is_identifier(key) {
+            let message = format!("found the name {key:?}, expected {}", Kind::Identifier.describe());
+            reader.note(key_origin, &path, ErrorKind::Value, message);
+            continue;
+        }
+        if is_taken(key) {
+            let message = format!("found the name {key:?}, which formulas already know, expected another");
+            reader.note(key_origin, &path, ErrorKind::Value, message);
+            continue;
+        }
+        let number = match &value.data {
+            Data::Integer(integer) => Some(*integer as f64),
+            Data::Float(number) => Some(*number),
+            Data::Text(text) => reader.compile(text, value, &path, &[]).map(|formula| formula.evaluate(&[])),
+            _ => {
+                reader.wrong(value, &path, "a number or a formula of the parameters above");
+                None
+            }
+        };
+        if number.is_some_and(|number| !number.is_finite()) {
+            reader.wrong(value, &path, "a finite number");
+        }
+        // A wrong parameter is still known, so that its mistake is told once and not at every use.
+        reader.scope.borrow_mut().constants.insert(key.clone(), number.unwrap_or(1.0));
+    }
+}
+
+fn read_tables(table: &TableReader) {
+    let tables = table.tables("table");
+    let names = Names::collect(tables.iter());
+    for (table, name) in tables.iter().zip(names.list) {
+        if is_taken(&name) || table.reader.scope.borrow().constants.contains_key(&name) {
+            let message = format!("found the name {name:?}, which formulas already know, expected another");
+            table.relation("name", message);
+        }
+        let points = read_points(table);
+        let interpolation = table.choice::<Interpolation>("interpolation").unwrap_or(Interpolation::Linear);
+        let read =
+            points.and_then(|[arguments, values]| match Table::new(arguments, values, interpolation) {
+                Ok(table) => Some(table),
+                Err(error) => {
+                    let key = if table.has("file") { "file" } else { "arguments" };
+                    table.reader.note(
+                        table.origin_of(key),
+                        &table.join(key),
+                        ErrorKind::Value,
+                        error.to_string(),
+                    );
+                    None
+                }
+            });
+        // As with parameters: a wrong table is known nevertheless.
+        let stand_in = || Table::new(vec![0.0, 1.0], vec![1.0, 1.0], Interpolation::Linear).ok();
+        if let Some(read) = read.or_else(stand_in) {
+            table.reader.scope.borrow_mut().tables.insert(name, Arc::new(read));
+        }
+    }
+}
+
+/// Arguments and values, from the case or from a file of columns.
+fn read_points(table: &TableReader) -> Option<[Vec<f64>; 2]> {
+    if !table.has("file") {
+        let arguments = table.field("arguments").and_then(|field| field.numbers());
+        let values = table.field("values").and_then(|field| field.numbers());
+        return Some([arguments?, values?]);
+    }
+    let chosen = table.field("columns")?.count_pair()?.map(|column| column as usize);
+    let field = table.field("file")?;
+    let path = field.existing_file()?;
+    let text = match super::read_text(&path) {
+        Ok(text) => text,
+        Err(message) => {
+            field.note(ErrorKind::Value, message);
+            return None;
+        }
+    };
+    match columns(&text, chosen) {
+        Ok(points) => Some(points),
+        Err((line, message)) => {
+            let mut error =
+                CaseError::whole(&path.display().to_string(), &field.path, ErrorKind::Value, message);
+            error.line = Some(line);
+            table.reader.push(error);
+            None
+        }
+    }
+}
+
+fn read_simulation(table: &TableReader) -> Option<Simulation> {
+    let time_step = table.number("time_step");
+    let duration = table.number("duration");
+    let start_time = table.number("start_time");
+    let theta = table.number("theta");
+    let gravity = table.field("gravity").and_then(|field| field.formulas());
+    if let (Some(time_step), Some(duration), Some(start_time)) = (time_step, duration, start_time) {
+        if duration / time_step > MAXIMUM_STEPS {
+            let message =
+                format!("found {duration} s in steps of {time_step} s, expected at most 2^50 steps");
+            table.relation("duration", message);
+        }
+        if time_step > duration * (1.0 + 1e-9) {
+            let message = format!("found {time_step} s, expected at most the duration, {duration} s");
+            table.relation("time_step", message);
+        }
+        if !(start_time + duration).is_finite() {
+            table.relation("duration", format!("found {duration} s, expected a finite end"));
+        }
+        if let Some(gravity) = &gravity {
+            let bad = sample_times(start_time, duration)
+                .find(|t| !gravity.evaluate(&[*t]).iter().all(|part| part.is_finite()));
+            if let Some(t) = bad {
+                table.relation(
+                    "gravity",
+                    format!("found no finite value at t = {t} s, expected one at any time"),
+                );
+            }
+        }
+    }
+    Some(Simulation {
+        time_step: time_step?,
+        duration: duration?,
+        start_time: start_time?,
+        theta: theta?,
+        gravity: gravity?,
+    })
+}
+
+/// Some times of the run, at which formulas are tried.
+pub(super) fn sample_times(start: f64, duration: f64) -> impl Iterator<Item = f64> {
+    (0..=64).map(move |k| start + duration * (k as f64 / 64.0))
+}
+
+fn read_solver(table: &TableReader) -> Option<Solver> {
+    let tolerance = table.number("tolerance");
+    let maximum_sweeps = table.count("maximum_sweeps");
+    let check_every = table.count("check_every");
+    let warm_start = table.flag("warm_start");
+    let local_law = table.choice("local_law");
+    let acceleration = table.choice("acceleration");
+    let penetration_correction = table.number("penetration_correction");
+    let correction_slop = table.number("correction_slop");
+    let contact_margin = table.number("contact_margin");
+    Some(Solver {
+        tolerance: tolerance?,
+        maximum_sweeps: maximum_sweeps?,
+        check_every: check_every?,
+        warm_start: warm_start?,
+        local_law: local_law?,
+        acceleration: acceleration?,
+        penetration_correction: penetration_correction?,
+        correction_slop: correction_slop?,
+        contact_margin,
+    })
+}
+
+fn read_materials(tables: &[TableReader], names: &Names) -> Option<Vec<Material>> {
+    let read = |(table, name): (&TableReader, &String)| {
+        Some(Material { name: name.clone(), density: table.number("density")? })
+    };
+    tables.iter().zip(&names.list).map(read).collect::<Vec<_>>().into_iter().collect()
+}
+
+fn read_contacts(tables: &[TableReader], materials: &Names) -> Option<Vec<ContactPair>> {
+    let pairs: Vec<_> = tables.iter().map(|table| read_contact(table, materials)).collect();
+    let mut seen = std::collections::BTreeSet::new();
+    for (table, pair) in tables.iter().zip(&pairs) {
+        if let Some(pair) = pair
+            && !seen.insert(pair.materials)
+        {
+            let [first, second] = pair.materials.map(|index| &materials.list[index]);
+            table.relation(
+                "materials",
+                format!("found {first:?} with {second:?} once more, expected each pair once"),
+            );
+        }
+    }
+    pairs.into_iter().collect()
+}
+
+fn read_contact(table: &TableReader, materials: &Names) -> Option<ContactPair> {
+    let pair = materials.reference_pair(table, "materials");
+    let friction = table.number("friction");
+    let restitution = table.number("restitution");
+    let law = table.choice::<ContactLaw>("law");
+    if let (Some(restitution), Some(ContactLaw::Predictive)) = (restitution, law)
+        && restitution > 0.0
+    {
+        let message = format!(
+            "found {restitution} with the law \"predictive\", expected 0, or law = \"gap-activated\""
+        );
+        table.relation("restitution", message);
+    }
+    let [first, second] = pair?;
+    Some(ContactPair {
+        materials: [first.min(second), first.max(second)],
+        friction: friction?,
+        restitution: restitution?,
+        law: law?,
+    })
+}
+
+fn read_start(table: &TableReader, materials: &Names, users: &mut Users) -> Option<Start> {
+    let from = table.field("from").and_then(|field| field.path());
+    let groups = table.field("groups").and_then(|field| {
+        let mut groups = Vec::new();
+        for item in field.items()? {
+            match &item.data {
+                Data::Text(name) if super::values::is_name(name) => groups.push(name.clone()),
+                _ => table.reader.wrong(item, &field.path, &Kind::Name.describe()),
+            }
+        }
+        if groups.is_empty() {
+            field.note(ErrorKind::Value, "found no name, expected at least one, or no such key".to_string());
+        }
+        Some(groups)
+    });
+    let material = materials.reference(table, "material");
+    if let Some(material) = material {
+        users.add(material, true, 2, "[start]", table.origin);
+    }
+    let keep_velocities = table.flag("keep_velocities");
+    Some(Start { from: from?, groups, material, keep_velocities: keep_velocities? })
+}
+
+fn read_output(table: &TableReader, time_step: Option<f64>) -> Option<Output> {
+    let [interval, series_interval] = ["interval", "series_interval"].map(|key| {
+        let interval = table.number(key);
+        if let (Some(interval), Some(time_step)) = (interval, time_step)
+            && interval < time_step * (1.0 - 1e-9)
+        {
+            let message =
+                format!("found {interval} s, expected at least simulation.time_step, {time_step} s");
+            table.relation(key, message);
+        }
+        interval
+    });
+    let fields = table.field("fields").and_then(|field| field.choices());
+    let contacts = table.choice("contacts");
+    let spheres = table.choice("spheres");
+    let sphere_refinement = table.count("sphere_refinement");
+    let precision = table.choice("precision");
+    let compression = table.count("compression");
+    Some(Output {
+        interval,
+        series_interval,
+        fields: fields?,
+        contacts: contacts?,
+        spheres: spheres?,
+        sphere_refinement: sphere_refinement?,
+        precision: precision?,
+        compression: compression?,
+    })
+}
+
+fn read_decomposition(table: &TableReader) -> Option<Decomposition> {
+    let imbalance_threshold = table.number("imbalance_threshold");
+    let cell_size = table.number("cell_size");
+    Some(Decomposition { imbalance_threshold: imbalance_threshold?, cell_size })
+}
+
+/// Who is made of each material, to know which materials can meet.
+pub(super) struct Users {
+    materials: Vec<Use>,
+}
+
+#[derive(Clone, Default)]
+struct Use {
+    /// Up to 2.
+    bodies: u64,
+    /// The first user, and the first that moves freely.
+    any: Option<(String, Origin)>,
+    free: Option<(String, Origin)>,
+}
+
+impl Users {
+    fn new(materials: usize) -> Self {
+        Self { materials: vec![Use::default(); materials] }
+    }
+
+    pub fn add(&mut self, material: usize, free: bool, bodies: u64, label: &str, origin: &Origin) {
+        let user = &mut self.materials[material];
+        user.bodies = user.bodies.saturating_add(bodies);
+        let named = || (label.to_string(), origin.clone());
+        user.any.get_or_insert_with(named);
+        if free {
+            user.free.get_or_insert_with(named);
+        }
+    }
+
+    /// Two bodies can meet if at least one is free; their materials then need an entry.
+    fn check_pairs(&self, reader: &Reader, contacts: &[ContactPair], names: &Names) {
+        let known: std::collections::BTreeSet<_> = contacts.iter().map(|contact| contact.materials).collect();
+        let used: Vec<usize> = (0..self.materials.len()).filter(|&m| self.materials[m].bodies > 0).collect();
+        for (place, &first) in used.iter().enumerate() {
+            for &second in &used[place..] {
+                let (one, two) = (&self.materials[first], &self.materials[second]);
+                let meet = match first == second {
+                    true => one.free.as_ref().filter(|_| one.bodies >= 2).zip(one.any.as_ref()),
+                    false => {
+                        let forward = one.free.as_ref().zip(two.any.as_ref());
+                        forward.or(two.free.as_ref().zip(one.any.as_ref()))
+                    }
+                };
+                let Some(((free, origin), (other, _))) = meet.filter(|_| !known.contains(&[first, second]))
+                else {
+                    continue;
+                };
+                let [a, b] = [first, second].map(|index| &names.list[index]);
+                let who = if free == other { free.clone() } else { format!("{free} and {other}") };
+                let message = format!(
+                    "found no entry for {a:?} with {b:?}, which can meet ({who}), \
+                     expected a [[contact]] with materials = [{a:?}, {b:?}]"
+                );
+                reader.note(origin, "contact", ErrorKind::Relation, message);
+            }
+        }
+    }
+}
+
+fn warn_unused(
+    warnings: &mut Vec<String>,
+    materials: &Names,
+    users: &Users,
+    shapes: &ReadShapes,
+    free_start: bool,
+) {
+    // Bodies of another run may bring any material.
+    for (name, user) in materials.list.iter().zip(&users.materials).filter(|_| !free_start) {
+        if user.bodies == 0 {
+            warnings.push(format!("material.{name} is not used"));
+        }
+    }
+    for name in shapes.unused() {
+        warnings.push(format!("shape.{name} is not used"));
+    }
+}

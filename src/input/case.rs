@@ -1,0 +1,346 @@
+//! A case: plain, checked data. Names have become indices into the lists here; lengths are in m, times in s, masses
+//! in kg, angles in rad.
+
+use super::expression::Scope;
+use super::keys::choices;
+use super::motion::{Motion, VectorFormula};
+use crate::geometry::{Pose, Vec3};
+use std::path::PathBuf;
+
+/// Everything that a case file says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// As it was named; the paths inside the case have been resolved against its folder.
+    pub file: PathBuf,
+    pub title: String,
+    /// Named numbers and tables, for formulas that are compiled later.
+    pub scope: Scope,
+    pub simulation: Simulation,
+    pub solver: Solver,
+    pub materials: Vec<Material>,
+    pub contacts: Vec<ContactPair>,
+    pub shapes: Vec<NamedShape>,
+    pub bodies: Vec<CaseBody>,
+    pub grains: Vec<Grains>,
+    pub start: Option<Start>,
+    pub output: Output,
+    pub decomposition: Decomposition,
+    /// What is allowed but probably not meant, one sentence each.
+    pub warnings: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Simulation {
+    /// > 0.
+    pub time_step: f64,
+    /// > 0; the run ends at `start_time + duration`.
+    pub duration: f64,
+    pub start_time: f64,
+    /// In [0.5, 1].
+    pub theta: f64,
+    /// Of t, m/s².
+    pub gravity: VectorFormula,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Solver {
+    pub tolerance: f64,
+    pub maximum_sweeps: u64,
+    pub check_every: u64,
+    pub warm_start: bool,
+    pub local_law: LocalLaw,
+    pub acceleration: Acceleration,
+    /// In [0, 1]; 0 is off.
+    pub penetration_correction: f64,
+    pub correction_slop: f64,
+    /// The run chooses if none.
+    pub contact_margin: Option<f64>,
+}
+
+choices! {
+    /// How one contact is solved within a sweep.
+    pub enum LocalLaw {
+        Projected = "projected", "one projection onto the friction cone per visit: cheap, the usual choice";
+        Exact = "exact", "the exact solution of the single contact at each visit";
+    }
+}
+
+choices! {
+    /// What is done between sweeps to need fewer of them.
+    pub enum Acceleration {
+        None = "none", "plain Gauss-Seidel sweeps";
+        ConjugateGradient = "conjugate-gradient", "nonlinear conjugate gradient on the sweeps: about half as many";
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Material {
+    pub name: String,
+    /// > 0, kg/m³.
+    pub density: f64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ContactPair {
+    /// Indices into the materials, the lower one first; no pair comes twice.
+    pub materials: [usize; 2],
+    pub friction: f64,
+    /// In [0, 1]; above 0 only with [`ContactLaw::GapActivated`].
+    pub restitution: f64,
+    pub law: ContactLaw,
+}
+
+choices! {
+    /// When a contact acts.
+    pub enum ContactLaw {
+        GapActivated = "gap-activated",
+            "a contact acts once the gap at mid-step is closed, with restitution [Docquier2020, eq. 32]";
+        Predictive = "predictive",
+            "a contact acts as soon as the gap would close within the step: no penetration, no restitution";
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedShape {
+    pub name: String,
+    pub kind: ShapeKind,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum ShapeKind {
+    Sphere {
+        radius: f64,
+    },
+    /// Full edge lengths; centred at the origin.
+    Box {
+        size: Vec3,
+    },
+    /// The hull of these points, at least 4 that do not lie in a plane; scaled already.
+    Polyhedron {
+        vertices: Vec<Vec3>,
+    },
+    /// The hull of the points of an STL or OBJ file, times `scale`.
+    MeshFile {
+        file: PathBuf,
+        scale: f64,
+    },
+    /// Everything with z ≤ 0; never on a free body.
+    HalfSpace,
+    /// Parts that are no clusters themselves: nested clusters have been flattened.
+    Cluster {
+        parts: Vec<ClusterPart>,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClusterPart {
+    /// Index into the shapes, never of a cluster.
+    pub shape: usize,
+    pub pose: Pose,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct CaseBody {
+    pub name: String,
+    pub shape: usize,
+    pub material: usize,
+    /// Of the frame in which the shape is given (which need not stand at its centre of mass), at `start_time`.
+    pub pose: Pose,
+    pub motion: BodyMotion,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum BodyMotion {
+    Fixed,
+    Kinematic(Box<Motion>),
+    Free {
+        /// Of the centre of mass.
+        velocity: Vec3,
+        angular_velocity: Vec3,
+        /// Instead of density times volume; the inertia scales with it.
+        mass: Option<f64>,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Grains {
+    pub name: String,
+    pub material: usize,
+    pub generator: Generator,
+    /// Of x, y, z of the centre of mass.
+    pub velocity: VectorFormula,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Generator {
+    Stones {
+        placing: Placing,
+        grading: Grading,
+        vertices: u64,
+        /// Intermediate by longest axis, [smallest, largest].
+        elongation: [f64; 2],
+        /// Shortest by intermediate axis, [smallest, largest].
+        flatness: [f64; 2],
+    },
+    Spheres {
+        placing: Placing,
+        /// [smallest, largest]; uniformly distributed between.
+        radius: [f64; 2],
+    },
+    Shape {
+        placing: Placing,
+        shape: usize,
+        orientation: GrainOrientation,
+    },
+    File {
+        file: PathBuf,
+        state: FileState,
+        offset: Vec3,
+    },
+}
+
+/// Where loosely placed grains go.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Placing {
+    /// In [1, 2^40].
+    pub count: u64,
+    pub seed: u64,
+    pub min: Vec3,
+    pub max: Vec3,
+    pub grow: Grow,
+}
+
+choices! {
+    /// What happens when the grains do not fit into their region.
+    pub enum Grow {
+        Up = "up", "the region is extended in +z until all fit";
+        None = "none", "the run stops with an error that says how many fit";
+    }
+}
+
+choices! {
+    /// How grains of one shape are turned.
+    pub enum GrainOrientation {
+        Random = "random", "every orientation is equally likely";
+        Aligned = "aligned", "all along the world axes";
+    }
+}
+
+choices! {
+    /// Which state of a scene file is taken.
+    pub enum FileState {
+        Initial = "initial", "the loose start (`pos0`, `quat0`), at rest";
+        Settled = "settled", "the state after settling (`settled`), with its velocities";
+    }
+}
+
+/// Sizes of stones by mass.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Grading {
+    Standard(StandardGrading),
+    /// Increasing sieve sizes (m) with the share by mass that passes (from 0 to 1, not decreasing, the last 1).
+    Curve {
+        sieve: Vec<f64>,
+        passing: Vec<f64>,
+    },
+}
+
+choices! {
+    /// Gradings known by name.
+    pub enum StandardGrading {
+        En13450A = "EN 13450 A 31.5/50", "railway ballast, category A of EN 13450, 31.5 mm to 50 mm";
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Start {
+    /// Not checked here: the other run may still have to be done.
+    pub from: PathBuf,
+    /// All free bodies if none.
+    pub groups: Option<Vec<String>>,
+    /// Given to the bodies that are taken; if none, they keep the material of the same name.
+    pub material: Option<usize>,
+    pub keep_velocities: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Output {
+    /// Between pictures; none are written if none.
+    pub interval: Option<f64>,
+    /// Between rows of the time series; every step if none.
+    pub series_interval: Option<f64>,
+    pub fields: Vec<OutputField>,
+    pub contacts: ContactOutput,
+    pub spheres: SphereOutput,
+    /// 0 (icosahedron) to 4.
+    pub sphere_refinement: u64,
+    pub precision: Precision,
+    /// 0 to 9.
+    pub compression: u64,
+}
+
+choices! {
+    /// An array on the bodies of a picture.
+    pub enum OutputField {
+        Id = "id", "global number of the body";
+        Group = "group", "number of the [[body]] or [[grains]] that it came from";
+        Velocity = "velocity", "of the centre of mass, m/s";
+        AngularVelocity = "angular_velocity", "rad/s";
+        Speed = "speed", "magnitude of the velocity, m/s";
+    }
+}
+
+choices! {
+    /// How the contact network is written.
+    pub enum ContactOutput {
+        None = "none", "not at all";
+        Points = "points", "every contact point, with normal, impulse and gap";
+        Chains = "chains", "a line between the centres of every touching pair: force chains";
+    }
+}
+
+choices! {
+    /// How spheres are drawn.
+    pub enum SphereOutput {
+        Surface = "surface", "as triangles";
+        Points = "points", "as one point each with a radius, for very many";
+    }
+}
+
+choices! {
+    /// Of floating-point output.
+    pub enum Precision {
+        Single = "f32", "single precision";
+        Double = "f64", "double precision";
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decomposition {
+    /// Largest by mean work of a rank above which space is cut anew; ≥ 1.
+    pub imbalance_threshold: f64,
+    /// Edge of the cells; the run chooses if none.
+    pub cell_size: Option<f64>,
+}
+
+impl Case {
+    /// What holds between two materials, in either order.
+    pub fn contact(&self, first: usize, second: usize) -> Option<&ContactPair> {
+        let pair = [first.min(second), first.max(second)];
+        self.contacts.iter().find(|contact| contact.materials == pair)
+    }
+
+    /// The number of time steps: `duration` over `time_step`, rounded to the nearest, at least 1.
+    pub fn step_count(&self) -> u64 {
+        (self.simulation.duration / self.simulation.time_step).round().max(1.0) as u64
+    }
+
+    /// Whether a shape reaches to infinity.
+    pub fn is_unbounded(&self, shape: usize) -> bool {
+        match &self.shapes[shape].kind {
+            ShapeKind::HalfSpace => true,
+            ShapeKind::Cluster { parts } => parts.iter().any(|part| self.is_unbounded(part.shape)),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,384 @@
+//! Every key of a case file: what it means, its unit, its default, what it may be.
+//!
+//! These lists are the manual (`docs/case-file.md`), the JSON Schema (`breccia schema`) and what the reader checks against.
+
+use super::case::*;
+use super::keys::{Alternative, Choose, Key, Kind, Namespace, Need, Range, Section};
+use super::sections_bodies::{BODY, GRAINS, SHAPE};
+use super::table::Interpolation;
+use Need::{Default, Optional, Required};
+
+pub(super) const fn key(
+    name: &'static str,
+    kind: Kind,
+    unit: &'static str,
+    need: Need,
+    about: &'static str,
+) -> Key {
+    Key { name, kind, unit, need, about }
+}
+
+pub(super) const fn plain(about: &'static str, keys: &'static [Key]) -> Section {
+    Section { about, keys, variants: None, alternatives: &[] }
+}
+
+pub(super) const ANY_VECTOR: Kind = Kind::Vector(Range::ANY);
+
+pub static CASE: Section = plain(
+    "The whole file.",
+    &[
+        key("title", Kind::Text, "", Default("\"\""), "Shown in the log."),
+        key("parameters", Kind::Parameters, "", Optional("no names but `pi`"), PARAMETERS),
+        key(
+            "table",
+            Kind::Tables(&TABLE, 0),
+            "",
+            Optional("no tables"),
+            "Functions given by points, one `[[table]]` each.",
+        ),
+        key("simulation", Kind::Table(&SIMULATION), "", Required, "Time and gravity."),
+        key(
+            "solver",
+            Kind::Table(&SOLVER),
+            "",
+            Default("{}"),
+            "How the contact problem of each step is solved.",
+        ),
+        key("material", Kind::Tables(&MATERIAL, 0), "", Optional("no materials"), "One `[[material]]` each."),
+        key(
+            "contact",
+            Kind::Tables(&CONTACT, 0),
+            "",
+            Optional("no pairs"),
+            "What holds between two materials, one `[[contact]]` for every pair that can meet.",
+        ),
+        key(
+            "shape",
+            Kind::Tables(&SHAPE, 0),
+            "",
+            Optional("no shapes"),
+            "Shapes that bodies and grains refer to, one `[[shape]]` each.",
+        ),
+        key(
+            "body",
+            Kind::Tables(&BODY, 0),
+            "",
+            Optional("no single bodies"),
+            "Single bodies, one `[[body]]` each.",
+        ),
+        key(
+            "grains",
+            Kind::Tables(&GRAINS, 0),
+            "",
+            Optional("no generated grains"),
+            "Many bodies at once, one `[[grains]]` per group.",
+        ),
+        key(
+            "start",
+            Kind::Table(&START),
+            "",
+            Optional("only the bodies of this file"),
+            "Bodies from the final state of another run.",
+        ),
+        key("output", Kind::Table(&OUTPUT), "", Default("{}"), "What is written."),
+        key(
+            "decomposition",
+            Kind::Table(&DECOMPOSITION),
+            "",
+            Default("{}"),
+            "How space is shared among ranks. Results do not depend on it.",
+        ),
+    ],
+);
+
+const PARAMETERS: &str = "Named numbers for use in formulas, for instance `mu = 0.5`. A parameter may be a formula of the parameters above it. \
+    Names have letters, digits and `_`, and differ from `t`, `x`, `y`, `z`, `pi`, the functions and the tables.";
+
+static TABLE: Section = Section {
+    about: "A function of one argument given by points. Formulas call it by its name: with `name = \"lift\"`, `\"0.1*lift(t)\"`. \
+        Before the first and after the last point the end values hold.",
+    keys: &[
+        key("name", Kind::Identifier, "", Required, "By which formulas call it."),
+        key(
+            "interpolation",
+            Kind::Choice(Interpolation::CHOICES),
+            "",
+            Default("\"linear\""),
+            "Between the points.",
+        ),
+        key(
+            "arguments",
+            Kind::Numbers(Range::ANY, 2),
+            "",
+            Optional("given by `file`"),
+            "Where the points are, increasing, for instance times in s.",
+        ),
+        key(
+            "values",
+            Kind::Numbers(Range::ANY, 2),
+            "",
+            Optional("given by `file`"),
+            "One for each argument.",
+        ),
+        key(
+            "file",
+            Kind::File,
+            "",
+            Optional("given by `arguments` and `values`"),
+            "A text file of columns separated by commas, semicolons, tabs or spaces; a heading line and lines that start with `#` are passed over.",
+        ),
+        key(
+            "columns",
+            Kind::CountPair(1, 1000),
+            "",
+            Default("[1, 2]"),
+            "The columns of the file that hold arguments and values, counted from 1.",
+        ),
+    ],
+    variants: None,
+    alternatives: &[Alternative { sets: &[&["arguments", "values"], &["file"]], required: true }],
+};
+
+static SIMULATION: Section = plain(
+    "Time and gravity.",
+    &[
+        key("time_step", Kind::Number(Range::POSITIVE), "s", Required, "Constant throughout the run."),
+        key(
+            "duration",
+            Kind::Number(Range::POSITIVE),
+            "s",
+            Required,
+            "The run ends this long after `start_time`.",
+        ),
+        key(
+            "start_time",
+            Kind::Number(Range::ANY),
+            "s",
+            Default("0.0"),
+            "The time `t` at which the run starts.",
+        ),
+        key(
+            "theta",
+            Kind::Number(Range::within(0.5, 1.0)),
+            "",
+            Default("0.5"),
+            "Of the theta scheme: 0.5 keeps energy, 1 is fully implicit and damps.",
+        ),
+        key(
+            "gravity",
+            Kind::Formulas(&["t"]),
+            "m/s²",
+            Default("[0.0, 0.0, -9.81]"),
+            "Acceleration of every free body; may change with time, for instance to tilt a box.",
+        ),
+    ],
+);
+
+static SOLVER: Section = plain(
+    "How the contact problem of each step is solved.",
+    &[
+        key(
+            "tolerance",
+            Kind::Number(Range::POSITIVE),
+            "",
+            Default("1e-4"),
+            "Sweeps stop when the relative natural-map residual is below this.",
+        ),
+        key(
+            "maximum_sweeps",
+            Kind::Count(1, 1_000_000_000),
+            "",
+            Default("2000"),
+            "Sweeps stop here even if the tolerance is not met; the log and the output then say so.",
+        ),
+        key(
+            "check_every",
+            Kind::Count(1, 1_000_000_000),
+            "",
+            Default("10"),
+            "Sweeps between two evaluations of the residual.",
+        ),
+        key("warm_start", Kind::Flag, "", Default("true"), "Start from the impulses of the last step."),
+        key(
+            "local_law",
+            Kind::Choice(LocalLaw::CHOICES),
+            "",
+            Default("\"projected\""),
+            "How one contact is solved within a sweep.",
+        ),
+        key(
+            "acceleration",
+            Kind::Choice(Acceleration::CHOICES),
+            "",
+            Default("\"none\""),
+            "What is done between sweeps to need fewer.",
+        ),
+        key(
+            "penetration_correction",
+            Kind::Number(Range::within(0.0, 1.0)),
+            "",
+            Default("0.0"),
+            "Share of the penetration beyond `correction_slop` that is removed in each step without adding energy; 0 is off.",
+        ),
+        key(
+            "correction_slop",
+            Kind::Number(Range::NOT_NEGATIVE),
+            "m",
+            Default("0.0"),
+            "Penetration that the correction leaves alone.",
+        ),
+        key(
+            "contact_margin",
+            Kind::Number(Range::POSITIVE),
+            "m",
+            Optional("chosen from sizes and speeds"),
+            "Pairs nearer than this are kept as possible contacts.",
+        ),
+    ],
+);
+
+static MATERIAL: Section = plain(
+    "A material.",
+    &[
+        key("name", Kind::Name, "", Required, "By which bodies, grains and contacts refer to it."),
+        key(
+            "density",
+            Kind::Number(Range::POSITIVE),
+            "kg/m³",
+            Required,
+            "Of the solid. Of no effect on fixed and kinematic bodies.",
+        ),
+    ],
+);
+
+static CONTACT: Section = plain(
+    "What holds between two materials.",
+    &[
+        key(
+            "materials",
+            Kind::ReferencePair(Namespace::Material),
+            "",
+            Required,
+            "The two, in any order; twice the same for contacts within one material.",
+        ),
+        key("friction", Kind::Number(Range::NOT_NEGATIVE), "", Required, "Coulomb's coefficient."),
+        key(
+            "restitution",
+            Kind::Number(Range::within(0.0, 1.0)),
+            "",
+            Default("0.0"),
+            "Newton's coefficient: speed after by speed before an impact. Above 0 only with the law \"gap-activated\".",
+        ),
+        key(
+            "law",
+            Kind::Choice(ContactLaw::CHOICES),
+            "",
+            Default("\"gap-activated\""),
+            "When a contact acts.",
+        ),
+    ],
+);
+
+static START: Section = plain(
+    "Bodies from the final state of another run: deposit first, then act on the deposit.",
+    &[
+        key(
+            "from",
+            Kind::File,
+            "",
+            Required,
+            "The final state that the other run wrote. It need not be there yet when the case is checked.",
+        ),
+        key(
+            "groups",
+            Kind::Names,
+            "",
+            Optional("every free body"),
+            "Names of the [[body]] and [[grains]] of the other case whose bodies are taken.",
+        ),
+        key(
+            "material",
+            Kind::Reference(Namespace::Material),
+            "",
+            Optional("the material of the same name"),
+            "Of the bodies that are taken.",
+        ),
+        key("keep_velocities", Kind::Flag, "", Default("true"), "Otherwise they start at rest."),
+    ],
+);
+
+static OUTPUT: Section = plain(
+    "What is written.",
+    &[
+        key(
+            "interval",
+            Kind::Number(Range::POSITIVE),
+            "s",
+            Optional("only the final state"),
+            "Time between pictures for ParaView.",
+        ),
+        key(
+            "series_interval",
+            Kind::Number(Range::POSITIVE),
+            "s",
+            Optional("every step"),
+            "Time between rows of the time series (energies, sweeps, residual, forces on walls and tools).",
+        ),
+        key(
+            "fields",
+            Kind::Choices(OutputField::CHOICES),
+            "",
+            Default("[\"id\", \"group\", \"velocity\", \"angular_velocity\"]"),
+            "Arrays on the bodies.",
+        ),
+        key(
+            "contacts",
+            Kind::Choice(ContactOutput::CHOICES),
+            "",
+            Default("\"points\""),
+            "The contact network.",
+        ),
+        key(
+            "spheres",
+            Kind::Choice(SphereOutput::CHOICES),
+            "",
+            Default("\"surface\""),
+            "How spheres are drawn.",
+        ),
+        key(
+            "sphere_refinement",
+            Kind::Count(0, 4),
+            "",
+            Default("1"),
+            "Of the triangles of a sphere: 12, 42, 162, 642, 2562 points.",
+        ),
+        key(
+            "precision",
+            Kind::Choice(Precision::CHOICES),
+            "",
+            Default("\"f32\""),
+            "Of the pictures; final states are always written in full.",
+        ),
+        key("compression", Kind::Count(0, 9), "", Default("4"), "Deflate level; 0 is off."),
+    ],
+);
+
+static DECOMPOSITION: Section = plain(
+    "How space is shared among ranks.",
+    &[
+        key(
+            "imbalance_threshold",
+            Kind::Number(Range::at_least(1.0)),
+            "",
+            Default("1.2"),
+            "Largest by mean work of the ranks above which space is cut anew.",
+        ),
+        key(
+            "cell_size",
+            Kind::Number(Range::POSITIVE),
+            "m",
+            Optional("chosen from the sizes of the bodies"),
+            "Edge of the cells that are shared out.",
+        ),
+    ],
+);

@@ -1,0 +1,1 @@
+//! Random damage to the shipped cases.

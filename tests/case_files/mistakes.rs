@@ -1,0 +1,1 @@
+//! Mistakes in case files, and what is said about them.
