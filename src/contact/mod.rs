@@ -1,5 +1,7 @@
 //! Contact detection: which bodies may touch (`broad`), and where and how deep (`narrow`).
 
 pub mod broad;
+pub mod narrow;
 
 pub use broad::BroadPhase;
+pub use narrow::{Hint, MAX_POINTS, Patch, PatchPoint, collide};
