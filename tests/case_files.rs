@@ -4,4 +4,5 @@ mod case_files {
     pub mod fuzz;
     pub mod mistakes;
     pub mod shipped;
+    pub mod values;
 }

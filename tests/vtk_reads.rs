@@ -11,6 +11,7 @@ use breccia::output::{
 use breccia::scene::{Body, BodyId, Motion};
 use decomposition::{Comm, World};
 use serde_json::Value;
+use std::f64::consts::PI;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -302,6 +303,9 @@ fn check_step(seen: &Value, name: &str, step: usize, place: &str) {
             assert_eq!(counts, [2 * pairs, 0, pairs, 0], "{place}");
             let total: f64 = rows.iter().map(|row| row.impulse.z / TIME_STEP).sum();
             near(sum("normal_force", 0), 2.0 * total);
+            let ends: std::collections::BTreeMap<_, _> =
+                rows.iter().map(|row| (row.ids, row.centres)).collect();
+            near(seen["length"].as_f64().unwrap(), ends.values().map(|[a, b]| (a - b).norm()).sum());
         }
         _ if last => assert_eq!(counts, [0; 4], "{place}"),
         _ => {
@@ -324,6 +328,15 @@ fn check_step(seen: &Value, name: &str, step: usize, place: &str) {
                 near(sum("radius", 0), if tool { 0.75 } else { 0.5 });
             }
             check_bounds(seen, name, step);
+            let floor = (domain().max - domain().min).norm_squared();
+            let round = 4.0 * PI * (0.25 + if tool { 0.0625 } else { 0.0 });
+            let flat = floor + 6.0 + if tool { 6.0 * 0.36 } else { 0.0 };
+            let area = seen["area"].as_f64().unwrap();
+            if name == "points.vtkhdf" {
+                near(area, flat);
+            } else {
+                assert!((0.9 * round..round).contains(&(area - flat)), "{place}: the area is {area}");
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Contact detection: which bodies may touch (`broad`), and where and how deep (`narrow`).
 
 pub mod broad;
+pub mod detect;
 pub mod narrow;
 
 pub use broad::BroadPhase;

@@ -1,10 +1,11 @@
 //! What a body looks like: convex pieces in the body frame.
 
 use super::{Aabb, Pose, Quat, Vec3};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// The shape of a body, in its own frame (origin at the centre of mass for bodies that move).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Shape {
     Convex(Convex),
     /// Several convex parts on one rigid body, for instance a tamping tool.
@@ -12,7 +13,7 @@ pub enum Shape {
 }
 
 /// One convex piece.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Convex {
     /// Centred at the origin of its frame.
     Sphere { radius: f64 },
@@ -23,7 +24,7 @@ pub enum Convex {
 }
 
 /// A convex piece at its place in the body frame.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Part {
     pub pose: Pose,
     pub convex: Convex,
@@ -32,7 +33,7 @@ pub struct Part {
 /// A convex polyhedron with merged coplanar faces.
 ///
 /// Faces are loops of vertices, counter-clockwise seen from outside; every edge borders two faces.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Polyhedron {
     pub vertices: Vec<Vec3>,
     pub faces: Vec<Face>,
@@ -41,7 +42,7 @@ pub struct Polyhedron {
     pub bounding_radius: f64,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Face {
     /// Unit, outward.
     pub normal: Vec3,
@@ -51,7 +52,7 @@ pub struct Face {
     pub vertices: Vec<u32>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Edge {
     pub vertices: [u32; 2],
     /// The face left of `vertices[0] → vertices[1]` seen from outside, then the other one.

@@ -6,7 +6,7 @@ use super::case::*;
 use super::document::{Data, Entry, Origin, Value};
 use super::errors::{CaseError, ErrorKind};
 use super::expression::functions;
-use super::keys::{Kind, Need};
+use super::keys::Kind;
 use super::names::Names;
 use super::reader::{Reader, TableReader};
 use super::sections::CASE;
@@ -18,8 +18,7 @@ use std::sync::Arc;
 /// Most steps of a run: times stay exact multiples of the time step in a double.
 const MAXIMUM_STEPS: f64 = (1u64 << 50) as f64;
 
-pub(super) fn build(reader: &Reader, root: &mut Value, name: &str) -> Option<Case> {
-    add_default_tables(root);
+pub(super) fn build(reader: &Reader, root: &Value, name: &str) -> Option<Case> {
     let table = TableReader::open(reader, root, &CASE, String::new())?;
     // Parameters and tables first: every other number may use them.
     read_parameters(&table);
@@ -71,19 +70,6 @@ pub(super) fn build(reader: &Reader, root: &mut Value, name: &str) -> Option<Cas
         decomposition: decomposition?,
         warnings,
     })
-}
-
-/// Puts an empty table where a section that has only defaults is left out.
-fn add_default_tables(root: &mut Value) {
-    let Data::Table(entries) = &mut root.data else { return };
-    for key in CASE.keys {
-        let absent = !entries.iter().any(|entry| entry.key == key.name);
-        if matches!((&key.kind, &key.need), (Kind::Table(_), Need::Default(_))) && absent {
-            let origin = Origin { source: usize::MAX, start: 0, end: 0 };
-            let value = Value { data: Data::Table(Vec::new()), origin: origin.clone() };
-            entries.push(Entry { key: key.name.to_string(), key_origin: origin, value });
-        }
-    }
 }
 
 /// Names that formulas already know.

@@ -10,6 +10,7 @@ use super::keys::Choose;
 use super::motion::{Motion, VectorFormula};
 use super::names::Names;
 use super::reader::{TableReader, choose};
+use super::values::unit_and_length;
 use crate::geometry::{Pose, Vec3};
 use nalgebra::Unit;
 
@@ -103,9 +104,12 @@ fn read_prescribed(table: &TableReader, start: f64) -> Option<Motion> {
         let angle = rotation.field("angle").and_then(|field| field.formula());
         axis.zip(angle)
     } else if let Some(field) = table.field("angular_velocity") {
-        field.vector().and_then(|rate| {
-            let axis = rate.try_normalize(0.0).unwrap_or(Vec3::z());
-            Some((axis, steady(rate.norm(), start)?))
+        field.vector().and_then(|velocity| {
+            let (axis, rate) = unit_and_length(&velocity);
+            if !rate.is_finite() {
+                field.wrong();
+            }
+            Some((axis.unwrap_or(Vec3::z()), steady(rate, start)?))
         })
     } else if table.has("rotation") {
         None
@@ -140,9 +144,14 @@ fn check_motion(
             return;
         }
     }
-    let jump = motion.displacement.evaluate(&[start]).norm();
+    let first = motion.at(start, pose).pose;
+    let jump = (first.position - pose.position).norm();
     if jump > 1e-12 {
         warnings.push(format!("{}: the body starts {jump} m from its `position`", table.path));
+    }
+    let turn = first.rotation.angle_to(&pose.rotation);
+    if turn > 1e-7 {
+        warnings.push(format!("{}: the body starts turned by {turn} rad from its `orientation`", table.path));
     }
 }
 
@@ -195,14 +204,19 @@ fn read_generator(table: &TableReader, shapes: &ReadShapes) -> Option<Generator>
             let placing = read_placing(table);
             let grading = read_grading(table);
             let vertices = table.count("vertices");
-            let elongation = table.field("elongation").and_then(|field| field.span());
-            let flatness = table.field("flatness").and_then(|field| field.span());
+            let [elongation, flatness] = ["elongation", "flatness"].map(|key| {
+                let ratio = table.table(key)?;
+                let (mean, standard_deviation) = (ratio.number("mean"), ratio.number("standard_deviation"));
+                Some(Ratio { mean: mean?, standard_deviation: standard_deviation? })
+            });
+            let roughness = table.number("roughness");
             Some(Generator::Stones {
                 placing: placing?,
                 grading: grading?,
                 vertices: vertices?,
                 elongation: elongation?,
                 flatness: flatness?,
+                roughness: roughness?,
             })
         }
         "spheres" => {
@@ -291,5 +305,5 @@ fn read_grading(table: &TableReader) -> Option<Grading> {
         );
         return None;
     }
-    Some(Grading::Curve { sieve, passing: passing.iter().map(|share| share / 100.0).collect() })
+    Some(Grading::Curve { sieve, passing })
 }

@@ -177,10 +177,12 @@ pub enum Generator {
         placing: Placing,
         grading: Grading,
         vertices: u64,
-        /// Intermediate by longest axis, [smallest, largest].
-        elongation: [f64; 2],
-        /// Shortest by intermediate axis, [smallest, largest].
-        flatness: [f64; 2],
+        /// Intermediate over longest extent.
+        elongation: Ratio,
+        /// Shortest over intermediate extent.
+        flatness: Ratio,
+        /// In [0, 0.3].
+        roughness: f64,
     },
     Spheres {
         placing: Placing,
@@ -197,6 +199,15 @@ pub enum Generator {
         state: FileState,
         offset: Vec3,
     },
+}
+
+/// A ratio of lengths that varies from stone to stone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ratio {
+    /// In [0.3, 1].
+    pub mean: f64,
+    /// In [0, 0.3].
+    pub standard_deviation: f64,
 }
 
 /// Where loosely placed grains go.
@@ -238,7 +249,7 @@ choices! {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Grading {
     Standard(StandardGrading),
-    /// Increasing sieve sizes (m) with the share by mass that passes (from 0 to 1, not decreasing, the last 1).
+    /// Increasing sieve sizes (m) with the percentage by mass that passes: not decreasing, from 0 to 100.
     Curve {
         sieve: Vec<f64>,
         passing: Vec<f64>,

@@ -57,10 +57,17 @@ impl Source {
     /// The line (from 1) that holds the byte at `at`, its text, and the column (from 0, in characters).
     pub fn line_of(&self, at: usize) -> (usize, &str, usize) {
         let line = self.line_starts.partition_point(|start| *start <= at).max(1);
-        let start = self.line_starts[line - 1];
-        let text = self.text[start..].split('\n').next().unwrap_or("");
+        let Range { start, end } = self.line_range(at);
+        let text = &self.text[start..end];
         let column = text.char_indices().take_while(|(offset, _)| start + offset < at).count();
         (line, text, column)
+    }
+
+    /// The bytes of the line that holds the byte at `at`, without its end.
+    fn line_range(&self, at: usize) -> Range<usize> {
+        let line = self.line_starts.partition_point(|start| *start <= at).max(1);
+        let end = self.line_starts.get(line).map_or(self.text.len(), |next| next - 1);
+        self.line_starts[line - 1]..end
     }
 
     /// Characters of a stretch on its first line.
@@ -74,9 +81,22 @@ impl Source {
     }
 }
 
-/// The tree of a source, and what is not TOML in it (the rest is read nevertheless).
+/// The tree of a source, and what is not TOML in it. The rest is read nevertheless: lines that are not TOML are blanked, a
+/// few times over, because the parser gives up behind some mistakes.
 pub(super) fn parse(source: &Source, index: usize) -> (Value, Vec<CaseError>) {
-    let (table, errors) = DeTable::parse_recoverable(&source.text);
+    let (mut data, errors) = parse_text(&source.text, index);
+    let mut bytes = source.text.clone().into_bytes();
+    let mut bad = errors.clone();
+    for _ in 0..4 {
+        if bad.is_empty() {
+            break;
+        }
+        for error in &bad {
+            let at = error.span().map_or(0, |span| span.start);
+            bytes[source.line_range(at)].fill(b' ');
+        }
+        (data, bad) = parse_text(&String::from_utf8_lossy(&bytes), index);
+    }
     let errors = errors
         .iter()
         .map(|error| {
@@ -87,8 +107,12 @@ pub(super) fn parse(source: &Source, index: usize) -> (Value, Vec<CaseError>) {
             CaseError::at(source, &origin, "", ErrorKind::Syntax, message)
         })
         .collect();
-    let origin = Origin { source: index, start: 0, end: 0 };
-    (Value { data: table_data(table.get_ref(), index), origin }, errors)
+    (Value { data, origin: Origin { source: index, start: 0, end: 0 } }, errors)
+}
+
+fn parse_text(text: &str, index: usize) -> (Data, Vec<toml::de::Error>) {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    (table_data(table.get_ref(), index), errors)
 }
 
 /// A single value, as in a default or an override.

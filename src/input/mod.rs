@@ -75,7 +75,7 @@ pub fn parse_case(name: &str, text: &str, overrides: &[(String, String)]) -> Res
     let folder = Path::new(name).parent().map(Path::to_path_buf).unwrap_or_default();
     let scope = RefCell::new(Scope::default());
     let reader = Reader { sources, scope, folder, errors: RefCell::new(errors), left_out: Cell::new(0) };
-    let case = build::build(&reader, &mut root, name);
+    let case = build::build(&reader, &root, name);
     let mut errors = reader.errors.into_inner();
     if unreadable {
         // What the parser had to leave out is not there to be found: only what stands by itself is worth telling.

@@ -18,7 +18,12 @@ impl Names {
     pub fn collect<'a, 'b: 'a>(tables: impl Iterator<Item = &'a TableReader<'b>>) -> Self {
         let mut names = Self { list: Vec::new(), index: BTreeMap::new() };
         for table in tables {
-            let name = table.text("name").unwrap_or_default();
+            // A name that is told to be wrong can be referred to, so that it is told only once.
+            let written = || match table.entry("name").map(|entry| &entry.value.data) {
+                Some(Data::Text(name)) => name.clone(),
+                _ => String::new(),
+            };
+            let name = table.text("name").unwrap_or_else(written);
             if !name.is_empty() && names.index.contains_key(&name) {
                 table.relation("name", format!("found {name:?} once more, expected another name"));
             } else if !name.is_empty() {

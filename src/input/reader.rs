@@ -80,6 +80,9 @@ impl Reader {
     }
 }
 
+static EMPTY_TABLE: Value =
+    Value { data: Data::Table(Vec::new()), origin: Origin { source: usize::MAX, start: 0, end: 0 } };
+
 /// A table of the file with the keys that it may hold.
 pub(super) struct TableReader<'a> {
     pub reader: &'a Reader,
@@ -268,11 +271,16 @@ impl<'a> TableReader<'a> {
         self.field(name)?.choice()
     }
 
-    /// The table under a key that is given; a default table (`{}`) is opened by [`TableReader::open`] on an empty value.
+    /// The table under a key; an empty one, in which all has defaults, where that is the key's default.
     pub fn table(&self, name: &str) -> Option<TableReader<'a>> {
         let key = self.keys().find(|key| key.name == name)?;
         let (Kind::Table(section) | Kind::ChoiceOrTable(_, section)) = &key.kind else { return None };
-        TableReader::open(self.reader, &self.entry(name)?.value, section, self.join(name))
+        let value = match (self.entry(name), &key.need) {
+            (Some(entry), _) => &entry.value,
+            (None, Need::Default("{}")) => &EMPTY_TABLE,
+            (None, _) => return None,
+        };
+        TableReader::open(self.reader, value, section, self.join(name))
     }
 
     /// The tables under a key, named by their `name` or else by their number from 1.

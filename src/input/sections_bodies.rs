@@ -352,17 +352,24 @@ pub static GRAINS: Section = Section {
                     ),
                     key(
                         "elongation",
-                        Kind::NumberOrSpan(UNIT_INTERVAL),
+                        Kind::Table(&RATIO),
                         "",
-                        Default("[0.6, 0.95]"),
-                        "Intermediate by longest axis; a span is filled evenly."
+                        Default("{}"),
+                        "Intermediate over longest extent."
                     ),
                     key(
                         "flatness",
-                        Kind::NumberOrSpan(UNIT_INTERVAL),
+                        Kind::Table(&RATIO),
                         "",
-                        Default("[0.55, 0.95]"),
-                        "Shortest by intermediate axis; a span is filled evenly."
+                        Default("{}"),
+                        "Shortest over intermediate extent."
+                    ),
+                    key(
+                        "roughness",
+                        Kind::Number(Range::within(0.0, 0.3)),
+                        "",
+                        Default("0.15"),
+                        "How much the faces vary in their distance from the centre; 0 for regular, rounder stones."
                     ),
                 ],
             ),
@@ -411,8 +418,19 @@ pub static GRAINS: Section = Section {
     alternatives: &[],
 };
 
-/// (0, 1].
-const UNIT_INTERVAL: Range = Range { low: 0.0, low_open: true, high: 1.0 };
+static RATIO: Section = plain(
+    "A ratio of lengths that varies from stone to stone. Drawn values stay within three standard deviations, and within 0.2 and 1.",
+    &[
+        key("mean", Kind::Number(Range::within(0.3, 1.0)), "", Default("0.7"), "In the middle."),
+        key(
+            "standard_deviation",
+            Kind::Number(Range::within(0.0, 0.3)),
+            "",
+            Default("0.1"),
+            "Spread; 0 gives all stones the mean.",
+        ),
+    ],
+);
 
 static REGION: Section = plain(
     "A box along the world axes.",

@@ -75,31 +75,32 @@ impl Table {
         (self.arguments[0], self.arguments[self.arguments.len() - 1])
     }
 
-    /// Value and derivative at `x`; NaN for NaN. At a point of a linear table the derivative is that of the right side.
-    pub fn evaluate(&self, x: f64) -> (f64, f64) {
+    /// Value, first and second derivative at `x`; NaN for NaN. At a point the derivatives are those of the right side.
+    pub fn evaluate(&self, x: f64) -> [f64; 3] {
         if x.is_nan() {
-            return (f64::NAN, f64::NAN);
+            return [f64::NAN; 3];
         }
         let above = self.arguments.partition_point(|argument| *argument <= x);
         if above == 0 {
-            return (self.values[0], 0.0);
+            return [self.values[0], 0.0, 0.0];
         }
         if above == self.arguments.len() {
-            return (self.values[above - 1], 0.0);
+            return [self.values[above - 1], 0.0, 0.0];
         }
         let (i, j) = (above - 1, above);
         let h = self.arguments[j] - self.arguments[i];
         let s = (x - self.arguments[i]) / h;
         let (y0, y1) = (self.values[i], self.values[j]);
         if self.slopes.is_empty() {
-            return (y0 + s * (y1 - y0), (y1 - y0) / h);
+            return [y0 + s * (y1 - y0), (y1 - y0) / h, 0.0];
         }
         let (d0, d1) = (self.slopes[i], self.slopes[j]);
         let r = 1.0 - s;
         let value = (1.0 + 2.0 * s) * r * r * y0 + s * r * r * h * d0 + s * s * (3.0 - 2.0 * s) * y1
             - s * s * r * h * d1;
         let slope = 6.0 * s * r * (y1 - y0) / h + r * (1.0 - 3.0 * s) * d0 + s * (3.0 * s - 2.0) * d1;
-        (value, slope)
+        let curvature = 6.0 * (1.0 - 2.0 * s) * (y1 - y0) / h + (6.0 * s - 4.0) * d0 + (6.0 * s - 2.0) * d1;
+        [value, slope, curvature / h]
     }
 }
 
@@ -179,11 +180,11 @@ mod tests {
             let (x, y) = points();
             let table = Table::new(x.clone(), y.clone(), interpolation).expect("right");
             for (x, y) in x.iter().zip(&y) {
-                assert!((table.evaluate(*x).0 - y).abs() < 1e-12);
+                assert!((table.evaluate(*x)[0] - y).abs() < 1e-12);
             }
-            assert_eq!(table.evaluate(-1.0), (0.0, 0.0));
-            assert_eq!(table.evaluate(9.0), (-2.0, 0.0));
-            assert!(table.evaluate(f64::NAN).0.is_nan());
+            assert_eq!(table.evaluate(-1.0), [0.0, 0.0, 0.0]);
+            assert_eq!(table.evaluate(9.0), [-2.0, 0.0, 0.0]);
+            assert!(table.evaluate(f64::NAN)[0].is_nan());
             assert_eq!(table.domain(), (0.0, 5.0));
         }
     }
@@ -194,15 +195,17 @@ mod tests {
         let cubic = Table::new(x.clone(), y.clone(), Interpolation::Cubic).expect("right");
         for k in 1..500 {
             let at = k as f64 * 0.01 + 0.001;
-            let difference = (cubic.evaluate(at + 1e-6).0 - cubic.evaluate(at - 1e-6).0) / 2e-6;
-            assert!((cubic.evaluate(at).1 - difference).abs() < 1e-5, "{at}");
+            let difference = (cubic.evaluate(at + 1e-6)[0] - cubic.evaluate(at - 1e-6)[0]) / 2e-6;
+            let second = (cubic.evaluate(at + 1e-6)[1] - cubic.evaluate(at - 1e-6)[1]) / 2e-6;
+            assert!((cubic.evaluate(at)[2] - second).abs() < 1e-4, "{at}");
+            assert!((cubic.evaluate(at)[1] - difference).abs() < 1e-5, "{at}");
             let i = x.partition_point(|x| *x <= at).min(x.len() - 1);
             let (low, high) = (y[i - 1].min(y[i]), y[i - 1].max(y[i]));
-            assert!((low - 1e-12..=high + 1e-12).contains(&cubic.evaluate(at.min(5.0)).0), "{at}");
+            assert!((low - 1e-12..=high + 1e-12).contains(&cubic.evaluate(at.min(5.0))[0]), "{at}");
         }
         let straight =
             Table::new(vec![0.0, 1.0, 3.0], vec![1.0, 3.0, 7.0], Interpolation::Cubic).expect("right");
-        assert!((straight.evaluate(2.2).0 - 5.4).abs() < 1e-12);
+        assert!((straight.evaluate(2.2)[0] - 5.4).abs() < 1e-12);
     }
 
     #[test]

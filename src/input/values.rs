@@ -21,6 +21,16 @@ pub(super) fn is_identifier(text: &str) -> bool {
     is_name(text) && !text.contains('-') && !text.starts_with(|character: char| character.is_ascii_digit())
 }
 
+/// Direction and length; scaled first, so that a very long or very short vector keeps its direction.
+pub(super) fn unit_and_length(vector: &Vec3) -> (Option<Vec3>, f64) {
+    let largest = vector.amax();
+    if largest == 0.0 {
+        return (None, 0.0);
+    }
+    let scaled = vector / largest;
+    (Some(scaled.normalize()), largest * scaled.norm())
+}
+
 impl Field<'_> {
     /// One finite number of `range`, as a literal or as a formula of the case's parameters.
     fn number_of(&self, value: &Value, range: &Range, expected: &str) -> Option<f64> {
@@ -148,8 +158,7 @@ impl Field<'_> {
     /// Of unit length.
     pub fn direction(&self) -> Option<Vec3> {
         let vector = self.vector_of(&self.value, &Range::ANY, &self.kind.describe())?;
-        // Scaled first, so that the length of a very long or short vector is not lost.
-        let unit = (vector / vector.amax()).try_normalize(0.5);
+        let (unit, _) = unit_and_length(&vector);
         if unit.is_none() {
             self.wrong();
         }

@@ -11,6 +11,11 @@
 //! Every step names the rows where its parts, points, cells and arrays begin. What has not changed on any rank since it
 //! was last written is not written again: the step points at the old rows. `NSteps` is raised last, so a reader of a
 //! file whose writer was killed sees whole steps only.
+//!
+//! `Offsets` begins with one value that no step uses. VTK finds a part's offsets behind those of all parts before, each one
+//! longer than its number of cells. VTK 9.3 takes the number of parts before from `PartOffsets`; 9.4 to 9.7 count parts only
+//! until their cells add up to `CellOffsets`, and so stop short of empty parts at the end of a step and read the wrong
+//! offsets, without a word. `CellOffsets` one larger than any such sum makes both count alike.
 
 use super::error::{FirstError, OutputError};
 use super::hyperslab::{SharedFile, Storage, Table};
@@ -384,6 +389,9 @@ impl Step<'_> {
         self.append(&mut tables.point_counts, one_each, &[piece.point_count as i64]);
         for (kind, (topology, cells)) in tables.topology.iter_mut().zip(&piece.cells).enumerate() {
             let (count, ids) = (place(self.all, rank, 2 + kind), place(self.all, rank, 6 + kind));
+            if topology.offsets.rows() == 0 {
+                self.on_root(&mut topology.offsets, &[0]);
+            }
             // A step finds its offsets at cell offset + part offset, since each part has one offset more than cells.
             tables.topology_rows.1[kind] = (topology.offsets.rows() - topology.cells.rows()) as i64;
             tables.topology_rows.2[kind] = topology.connectivity.rows() as i64;

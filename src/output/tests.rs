@@ -340,8 +340,8 @@ fn frames_store_again_only_what_changed() {
     assert_eq!(read("Steps/PointOffsets"), [0, 0, points, 2 * points]);
     assert_eq!(read("Steps/PointDataOffsets/id"), [0, 0, 0, points]);
     assert_eq!(read("Polygons/NumberOfCells"), [320 + 4 + 324, 324]);
-    assert_eq!(read("Steps/CellOffsets")[12..], [0, 0, 648, 0]);
-    assert_eq!(read("Vertices/Offsets"), [0, 0]);
+    assert_eq!(read("Steps/CellOffsets")[12..], [1, 1, 649, 1]);
+    assert_eq!(read("Vertices/Offsets"), [0, 0, 0]);
     let stored = file.dataset("VTKHDF/Points").unwrap().shape();
     assert_eq!(stored, [2 * points as usize + 166, 3]);
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct BodyId(pub u64);
 
 /// What decides a body's velocity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Motion {
     /// Never moves. Every rank holds a copy.
     Fixed,
@@ -18,7 +18,7 @@ pub enum Motion {
     Free,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Body {
     pub id: BodyId,
     /// Index into the scene's group names: the `[[body]]` or `[[grains]]` of the case it came from.

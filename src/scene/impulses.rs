@@ -2,16 +2,17 @@
 
 use super::BodyId;
 use crate::geometry::Vec3;
+use serde::{Deserialize, Serialize};
 
 /// Names the contact of two convex parts of two bodies: the lower body id first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ManifoldKey {
     pub bodies: [BodyId; 2],
     pub parts: [u16; 2],
 }
 
 /// The impulse at one contact point, in the world frame, on the second body of the key, N s.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredImpulse {
     /// Which features touch: the same number while the same features do.
     pub feature: u32,

@@ -5,16 +5,12 @@
 //! soon as it heads the list of uncoloured manifolds of both (Jones–Plassmann). Any arrangement of this work over ranks
 //! gives the colours of the serial greedy algorithm, and so does any order of the input.
 //!
-//! *Hubs*, movable bodies with more than [`HUB_DEGREE`] manifolds, would need a colour for each. Their manifolds form a last phase
-//! that runs one by one in the order of the keys.
+//! A movable body with very many manifolds needs a colour for each of them; those colours are then small.
 
 use crate::scene::ManifoldKey;
 
-/// From here on a body is a hub. Two bodies of this degree need at most 2·60 − 1 colours: they fit a 128-bit mask.
-pub const HUB_DEGREE: usize = 60;
-
-/// The colour that stands for the hub phase.
-pub const HUB: u8 = u8::MAX;
+/// Counted from 0; small.
+pub type Colour = u32;
 
 /// A manifold's place in the global order: ascending.
 pub type Priority = (u64, ManifoldKey);
@@ -39,10 +35,10 @@ pub struct Link {
     pub slots: [Option<u32>; 2],
 }
 
-/// The result: one colour a link ([`HUB`] for the hub phase) and how many colours there are.
+/// The result: one colour a link, and how many colours there are.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Colours {
-    pub of: Vec<u8>,
+    pub of: Vec<Colour>,
     /// The same on every rank.
     pub count: usize,
 }
@@ -52,7 +48,7 @@ pub struct Colours {
 pub struct Coloured {
     pub slot: u32,
     pub priority: Priority,
-    pub colour: u8,
+    pub colour: Colour,
 }
 
 /// Work in progress on one rank.
@@ -64,9 +60,8 @@ pub struct Colouring<'a> {
     lists: Vec<(Priority, u32)>,
     /// How many of each list are coloured.
     done: Vec<u32>,
-    used: Vec<u128>,
-    hub: Vec<bool>,
-    colours: Vec<u8>,
+    used: Vec<Mask>,
+    colours: Vec<Colour>,
     remaining: usize,
 }
 
@@ -82,7 +77,6 @@ impl<'a> Colouring<'a> {
         for slot in ends.chain(foreign.iter().map(|(slot, _)| *slot)) {
             degree[slot as usize] += 1;
         }
-        let hub = degree[..slots].iter().map(|&degree| degree as usize > HUB_DEGREE).collect();
         let mut starts = Vec::with_capacity(slots + 1);
         let mut sum = 0;
         for &count in &degree {
@@ -107,19 +101,12 @@ impl<'a> Colouring<'a> {
             lists[starts[slot] as usize..starts[slot + 1] as usize].sort_unstable();
         }
         let colours = vec![0; links.len()];
-        let (done, used) = (vec![0; slots], vec![0; slots]);
-        let mut this =
-            Self { links, priorities, starts, lists, done, used, hub, colours, remaining: links.len() };
-        this.set_hubs_aside();
-        this
+        let (done, used) = (vec![0; slots], vec![Mask::default(); slots]);
+        Self { links, priorities, starts, lists, done, used, colours, remaining: links.len() }
     }
 
     pub fn remaining(&self) -> usize {
         self.remaining
-    }
-
-    pub fn is_hub(&self, slot: u32) -> bool {
-        self.hub[slot as usize]
     }
 
     /// Colours everything that waits for no other rank; calls `news` for both bodies of each.
@@ -127,8 +114,7 @@ impl<'a> Colouring<'a> {
         let mut ready: Vec<u32> = (0..self.links.len() as u32).filter(|&link| self.is_ready(link)).collect();
         while let Some(link) = ready.pop() {
             let slots = self.links[link as usize].slots;
-            let taken = slots.into_iter().flatten().fold(0, |mask, slot| mask | self.used[slot as usize]);
-            let colour = (!taken).trailing_zeros() as u8;
+            let colour = Mask::lowest_free(slots.map(|slot| slot.map(|slot| &self.used[slot as usize])));
             self.colours[link as usize] = colour;
             self.remaining -= 1;
             for slot in slots.into_iter().flatten() {
@@ -151,14 +137,12 @@ impl<'a> Colouring<'a> {
     /// The colours, once nothing remains; `count` is this rank's own.
     pub fn finish(self) -> Colours {
         assert_eq!(self.remaining, 0, "every manifold has a colour");
-        let count =
-            self.colours.iter().filter(|&&colour| colour != HUB).max().map_or(0, |&most| most as usize + 1);
+        let count = self.colours.iter().max().map_or(0, |&most| most as usize + 1);
         Colours { of: self.colours, count }
     }
 
     fn is_ready(&self, link: u32) -> bool {
-        self.colours[link as usize] != HUB
-            && self.links[link as usize].slots.into_iter().flatten().all(|slot| self.head(slot) == Some(link))
+        self.links[link as usize].slots.into_iter().flatten().all(|slot| self.head(slot) == Some(link))
             && self.links[link as usize].slots.iter().any(|slot| slot.is_some())
     }
 
@@ -173,31 +157,33 @@ impl<'a> Colouring<'a> {
         (place < self.starts[slot + 1]).then(|| &self.lists[place as usize])
     }
 
-    fn mark(&mut self, slot: u32, colour: u8) {
-        self.used[slot as usize] |= 1 << colour;
+    fn mark(&mut self, slot: u32, colour: u32) {
+        self.used[slot as usize].insert(colour);
         self.done[slot as usize] += 1;
     }
+}
 
-    /// Manifolds on a hub leave the lists of their other body too.
-    fn set_hubs_aside(&mut self) {
-        if !self.hub.iter().any(|&hub| hub) {
-            return;
+/// A set of colours.
+#[derive(Clone, Debug, Default)]
+struct Mask(smallvec::SmallVec<[u64; 2]>);
+
+impl Mask {
+    fn insert(&mut self, colour: u32) {
+        let word = colour as usize / 64;
+        if word >= self.0.len() {
+            self.0.resize(word + 1, 0);
         }
-        for (index, link) in self.links.iter().enumerate() {
-            if link.slots.into_iter().flatten().any(|slot| self.hub[slot as usize]) {
-                self.colours[index] = HUB;
-                self.remaining -= 1;
-            }
-        }
-        let kept = |entry: &(Priority, u32)| entry.1 == FOREIGN || self.colours[entry.1 as usize] != HUB;
-        let mut lists = Vec::with_capacity(self.lists.len());
-        let mut starts = vec![0];
-        for slot in 0..self.hub.len() {
-            let range = self.starts[slot] as usize..self.starts[slot + 1] as usize;
-            lists.extend(self.lists[range].iter().filter(|entry| kept(entry)));
-            starts.push(lists.len() as u32);
-        }
-        (self.lists, self.starts) = (lists, starts);
+        self.0[word] |= 1 << (colour % 64);
+    }
+
+    /// The lowest colour in neither of two sets.
+    fn lowest_free(masks: [Option<&Mask>; 2]) -> u32 {
+        let word = |k: usize| {
+            masks.iter().flatten().fold(0, |taken, mask| taken | mask.0.get(k).copied().unwrap_or(0))
+        };
+        (0..)
+            .find_map(|k| (word(k) != u64::MAX).then(|| k as u32 * 64 + word(k).trailing_ones()))
+            .expect("endless")
     }
 }
 
@@ -236,17 +222,18 @@ mod tests {
     }
 
     /// The definition, word for word.
-    fn serial_greedy(links: &[Link], slots: usize) -> Vec<u8> {
+    fn serial_greedy(links: &[Link], slots: usize) -> Vec<u32> {
         let mut order: Vec<usize> = (0..links.len()).collect();
         order.sort_by_key(|&index| priority(&links[index].key));
-        let mut used = vec![0u128; slots];
+        let mut used = vec![std::collections::BTreeSet::new(); slots];
         let mut colours = vec![0; links.len()];
         for index in order {
-            let taken =
-                links[index].slots.into_iter().flatten().fold(0, |mask, slot| mask | used[slot as usize]);
-            colours[index] = (!taken).trailing_zeros() as u8;
-            for slot in links[index].slots.into_iter().flatten() {
-                used[slot as usize] |= 1 << colours[index];
+            let ends: Vec<usize> =
+                links[index].slots.into_iter().flatten().map(|slot| slot as usize).collect();
+            colours[index] =
+                (0..).find(|colour| ends.iter().all(|&slot| !used[slot].contains(colour))).unwrap();
+            for slot in ends {
+                used[slot].insert(colours[index]);
             }
         }
         colours
@@ -274,19 +261,12 @@ mod tests {
     }
 
     #[test]
-    fn a_hub_is_set_aside_and_the_rest_does_not_notice() {
-        let mut all: Vec<Link> =
-            (2..200).map(|other| Link { key: key(1, other), slots: [Some(1), Some(other as u32)] }).collect();
-        let rest: Vec<Link> = (2..199)
-            .map(|other| Link {
-                key: key(other, other + 1),
-                slots: [Some(other as u32), Some(other as u32 + 1)],
-            })
-            .collect();
-        all.extend(&rest);
-        let colours = colour(&all, 200);
-        assert!(colours.of[..198].iter().all(|&colour| colour == HUB));
-        assert_eq!(colours.of[198..], colour(&rest, 200).of);
+    fn a_body_with_very_many_contacts_gets_a_colour_for_each() {
+        let star: Vec<Link> =
+            (2..300).map(|other| Link { key: key(1, other), slots: [Some(1), Some(other as u32)] }).collect();
+        let colours = colour(&star, 300);
+        assert_eq!(colours.of, serial_greedy(&star, 300));
+        assert_eq!(colours.count, star.len());
     }
 
     /// Splits manifolds over ranks at random and plays the rounds by hand.
@@ -319,13 +299,13 @@ mod tests {
                     })
                     .collect();
                 // Each body's news in order of priority, as one list is worked off from its head.
-                for rank in 0..ranks {
+                for (rank, colouring) in work.iter_mut().enumerate() {
                     let mut arrived: Vec<Coloured> = (0..ranks)
                         .filter(|&other| other != rank)
                         .flat_map(|other| news[other].clone())
                         .collect();
                     arrived.sort_by_key(|one| (one.slot, one.priority));
-                    arrived.iter().for_each(|one| work[rank].receive(one));
+                    arrived.iter().for_each(|one| colouring.receive(one));
                 }
             }
             for (rank, colouring) in work.into_iter().enumerate() {

@@ -11,7 +11,7 @@ pub mod residual;
 pub mod solver;
 pub mod sweep;
 
-pub use colour::{Colours, HUB_DEGREE};
+pub use colour::Colours;
 pub use problem::{Inertia, Manifold, Point, Problem, Twist};
 pub use residual::Residual;
 pub use solver::{Alone, Interface, LocalLaw, Options, Solution, solve};

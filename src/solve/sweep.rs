@@ -17,7 +17,7 @@
 //! Missing lanes and points are padded by a void body and zero coefficients: they compute zeros. No lane ever sees another one's
 //! numbers, so neither the grouping nor the width of the machine's registers changes a bit.
 
-use super::colour::{Colours, HUB};
+use super::colour::Colours;
 use super::lanes::{F64x4, LANES, Vec3x4};
 use super::law::{eigen_2x2, solve_contact};
 use super::problem::{Inertia, Problem, Twist};
@@ -56,8 +56,6 @@ struct Phase {
     /// Blocks with bodies that other ranks share come first.
     boundary: Range<usize>,
     interior: Range<usize>,
-    /// The hub phase runs block by block.
-    sequential: bool,
 }
 
 pub struct Sweep {
@@ -104,18 +102,16 @@ impl Sweep {
         sweep.velocities.push(Twist::default());
         let is_shared =
             |manifold: u32| problem.manifolds[manifold as usize].slots.iter().any(|&slot| shared(slot));
-        let mut by_colour: Vec<Vec<u32>> = vec![Vec::new(); colours.count + 1];
+        let mut by_colour: Vec<Vec<u32>> = vec![Vec::new(); colours.count];
         for (index, &colour) in colours.of.iter().enumerate() {
-            let phase = if colour == HUB { colours.count } else { colour as usize };
-            by_colour[phase].push(index as u32);
+            by_colour[colour as usize].push(index as u32);
         }
-        for (colour, manifolds) in by_colour.iter().enumerate() {
-            let sequential = colour == colours.count;
+        for manifolds in &by_colour {
             let (mut boundary, mut interior): (Vec<u32>, Vec<u32>) =
-                manifolds.iter().partition(|&&manifold| is_shared(manifold) || sequential);
-            let boundary = sweep.push_blocks(problem, &mut boundary, sequential);
-            let interior = sweep.push_blocks(problem, &mut interior, sequential);
-            sweep.phases.push(Phase { boundary, interior, sequential });
+                manifolds.iter().partition(|&&manifold| is_shared(manifold));
+            let boundary = sweep.push_blocks(problem, &mut boundary);
+            let interior = sweep.push_blocks(problem, &mut interior);
+            sweep.phases.push(Phase { boundary, interior });
         }
         sweep
     }
@@ -133,9 +129,9 @@ impl Sweep {
 
     fn run_all(&mut self, visit: Visit, interface: &mut dyn Interface) {
         for (colour, phase) in self.phases.clone().into_iter().enumerate() {
-            self.run_blocks(phase.boundary, phase.sequential, visit);
+            self.run_blocks(phase.boundary, visit);
             interface.begin(colour, &self.velocities);
-            self.run_blocks(phase.interior, phase.sequential, visit);
+            self.run_blocks(phase.interior, visit);
             interface.finish(colour, &mut self.velocities);
         }
     }
@@ -151,14 +147,12 @@ impl Sweep {
         impulses
     }
 
-    fn push_blocks(&mut self, problem: &Problem, manifolds: &mut [u32], sequential: bool) -> Range<usize> {
+    fn push_blocks(&mut self, problem: &Problem, manifolds: &mut [u32]) -> Range<usize> {
         let first = self.blocks.len();
         let count = |manifold: u32| problem.points_of(manifold as usize).len();
-        if !sequential {
-            // Manifolds with equally many points share blocks, so that little is padded.
-            manifolds.sort_by_key(|&manifold| (count(manifold), manifold));
-        }
-        for group in manifolds.chunks(if sequential { 1 } else { LANES }) {
+        // Manifolds with equally many points share blocks, so that little is padded.
+        manifolds.sort_by_key(|&manifold| (count(manifold), manifold));
+        for group in manifolds.chunks(LANES) {
             self.push_block(problem, group);
         }
         first..self.blocks.len()
@@ -195,7 +189,7 @@ impl Sweep {
         self.blocks.push(block);
     }
 
-    fn run_blocks(&mut self, range: Range<usize>, sequential: bool, visit: Visit) {
+    fn run_blocks(&mut self, range: Range<usize>, visit: Visit) {
         let blocks = &self.blocks[range];
         let Some(first) = blocks.first() else { return };
         let rows_start = first.rows.start as usize;
@@ -207,7 +201,7 @@ impl Sweep {
             visit,
         };
         let threads = rayon::current_num_threads();
-        if sequential || threads == 1 || blocks.len() < PARALLEL_BLOCKS {
+        if threads == 1 || blocks.len() < PARALLEL_BLOCKS {
             // SAFETY: one thread, and `self` is borrowed mutably.
             unsafe { visit_all(blocks, &shared) };
         } else {

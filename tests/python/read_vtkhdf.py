@@ -3,13 +3,14 @@
     read_vtkhdf.py FILE...      {"version": "9.5.2", "files": [[step, ...], ...]}
     read_vtkhdf.py --version    the version of VTK; fails if there is none
 
-Each step: time, numbers of points and of cells of each kind, bounds, and for each point array its number of components and the
-sums of its components.
+Each step: time, numbers of points and of cells of each kind, bounds, area of the polygons, length of the lines, and for each
+point array the sums of its components.
 """
 
 import json
 import sys
 
+import numpy
 from vtkmodules.util.numpy_support import vtk_to_numpy
 from vtkmodules.vtkCommonCore import vtkVersion
 from vtkmodules.vtkCommonExecutionModel import vtkStreamingDemandDrivenPipeline
@@ -54,30 +55,52 @@ def connectivity_is_sound(part):
     return True
 
 
+def cells_of(part, cells):
+    """The corners of each cell."""
+    points = vtk_to_numpy(part.GetPoints().GetData()).astype("float64") if part.GetNumberOfPoints() else None
+    ids, ends = vtk_to_numpy(cells.GetConnectivityArray()), vtk_to_numpy(cells.GetOffsetsArray())
+    return [points[ids[a:b]] for a, b in zip(ends[:-1], ends[1:])]
+
+
+def area(corners):
+    """Of a flat polygon, from the sum of the cross products of its edges' ends."""
+    ends = numpy.roll(corners, -1, axis=0)
+    return float(numpy.linalg.norm(numpy.cross(corners - corners[0], ends - corners[0]).sum(axis=0)) / 2)
+
+
+def length(corners):
+    return float(numpy.linalg.norm(numpy.diff(corners, axis=0), axis=1).sum())
+
+
 def read(path):
     reader = vtkHDFReader()
     reader.SetFileName(path)
     reader.UpdateInformation()
     information = reader.GetOutputInformation(0)
     times = information.Get(vtkStreamingDemandDrivenPipeline.TIME_STEPS()) or ()
-    steps = []
-    for step, time in enumerate(times):
-        reader.UpdateTimeStep(time)
-        parts = pieces(reader.GetOutputDataObject(0))
-        if not all(connectivity_is_sound(part) for part in parts):
-            raise SystemExit(f"{path}: step {step} has cells on points that are not there")
-        steps.append(
-            {
-                "time": time,
-                "points": sum(part.GetNumberOfPoints() for part in parts),
-                "vertices": sum(part.GetNumberOfVerts() for part in parts),
-                "lines": sum(part.GetNumberOfLines() for part in parts),
-                "polygons": sum(part.GetNumberOfPolys() for part in parts),
-                "bounds": bounds(parts),
-                "arrays": arrays(parts),
-            }
-        )
+    steps = [describe(reader, time) for time in times]
+    # Readers keep what they read: going back in time must show the same.
+    if [describe(reader, time) for time in reversed(times)] != steps[::-1]:
+        raise SystemExit(f"{path}: steps look different when read backwards")
     return steps
+
+
+def describe(reader, time):
+    reader.UpdateTimeStep(time)
+    parts = pieces(reader.GetOutputDataObject(0))
+    if not all(connectivity_is_sound(part) for part in parts):
+        raise SystemExit(f"{reader.GetFileName()}: at {time} there are cells on points that are not there")
+    return {
+        "time": time,
+        "points": sum(part.GetNumberOfPoints() for part in parts),
+        "vertices": sum(part.GetNumberOfVerts() for part in parts),
+        "lines": sum(part.GetNumberOfLines() for part in parts),
+        "polygons": sum(part.GetNumberOfPolys() for part in parts),
+        "bounds": bounds(parts),
+        "area": sum(area(corners) for part in parts for corners in cells_of(part, part.GetPolys())),
+        "length": sum(length(corners) for part in parts for corners in cells_of(part, part.GetLines())),
+        "arrays": arrays(parts),
+    }
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 //! Formulas that a user writes: `"0.1*sin(2*pi*5*t)"`.
 //!
 //! A formula is compiled once into a postfix program over a value stack and then evaluated without allocation
-//! for usual sizes. The same program runs on dual numbers, so derivatives are exact, not differences.
+//! for usual sizes. The same program runs on values with their derivatives, so these are exact, not differences.
 //!
 //! Grammar, loosest binding first; `^` is right-associative and binds tighter than the sign before it, as in
 //! mathematics (−2^2 = −4, 2^3^2 = 512):
@@ -14,6 +14,7 @@
 //! `name(argument, …)`; the functions are listed in [`functions`], and tables of the case are functions of one
 //! argument. Length and nesting are limited, so no text can exhaust the stack or the time of its reader.
 
+mod jet;
 mod parse;
 mod program;
 
@@ -70,7 +71,13 @@ impl Expression {
     /// The value, and its derivative with respect to the variable at `index`. At a kink (`abs`, `min`, `step`, …) the
     /// derivative is that of one of the two sides; jumps have the derivative of their flanks.
     pub fn evaluate_with_derivative(&self, variables: &[f64], index: usize) -> (f64, f64) {
-        self.program.evaluate_with_derivative(variables, index)
+        let [value, first, _] = self.evaluate_with_derivatives(variables, index);
+        (value, first)
+    }
+
+    /// The same with the second derivative: value, first, second.
+    pub fn evaluate_with_derivatives(&self, variables: &[f64], index: usize) -> [f64; 3] {
+        self.program.evaluate_with_derivatives(variables, index)
     }
 
     pub fn text(&self) -> &str {

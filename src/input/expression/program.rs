@@ -1,5 +1,6 @@
-//! The compiled form of a formula: postfix operations on a stack, on numbers or on dual numbers.
+//! The compiled form of a formula: postfix operations on a stack, on numbers or on jets.
 
+use super::jet::Jet;
 use crate::input::table::Table;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -163,13 +164,14 @@ impl Program {
         self.run(|index| variables.get(index).copied().unwrap_or(f64::NAN), |value| value)
     }
 
-    pub(super) fn evaluate_with_derivative(&self, variables: &[f64], with_respect_to: usize) -> (f64, f64) {
-        let variable = |index: usize| Dual {
+    pub(super) fn evaluate_with_derivatives(&self, variables: &[f64], with_respect_to: usize) -> [f64; 3] {
+        let variable = |index: usize| Jet {
             value: variables.get(index).copied().unwrap_or(f64::NAN),
             slope: if index == with_respect_to { 1.0 } else { 0.0 },
+            curvature: 0.0,
         };
-        let result = self.run(variable, |value| Dual { value, slope: 0.0 });
-        (result.value, result.slope)
+        let result = self.run(variable, |value| Jet { value, slope: 0.0, curvature: 0.0 });
+        [result.value, result.slope, result.curvature]
     }
 
     fn run<N: Number>(&self, variable: impl Fn(usize) -> N, constant: impl Fn(f64) -> N) -> N {
@@ -209,7 +211,7 @@ impl Operation {
 }
 
 /// What a program computes with.
-trait Number: Copy {
+pub(super) trait Number: Copy {
     fn value(self) -> f64;
     fn unary(self, function: Unary) -> Self;
     fn binary(self, function: Binary, right: Self) -> Self;
@@ -282,80 +284,6 @@ impl Number for f64 {
     }
 
     fn look_up(self, table: &Table) -> f64 {
-        table.evaluate(self).0
-    }
-}
-
-/// A value and its derivative; the value is computed exactly as on plain numbers.
-#[derive(Clone, Copy)]
-struct Dual {
-    value: f64,
-    slope: f64,
-}
-
-impl Dual {
-    /// The chain rule; a factor that the operand does not carry is never multiplied (0 · ∞ would give NaN).
-    fn chain(self, factor: f64) -> f64 {
-        if self.slope == 0.0 { 0.0 } else { factor * self.slope }
-    }
-}
-
-impl Number for Dual {
-    fn value(self) -> f64 {
-        self.value
-    }
-
-    fn unary(self, function: Unary) -> Dual {
-        let x = self.value;
-        let value = x.unary(function);
-        let factor = match function {
-            Unary::Negate => -1.0,
-            Unary::Sin => x.cos(),
-            Unary::Cos => -x.sin(),
-            Unary::Tan => 1.0 + value * value,
-            Unary::Asin => 1.0 / (1.0 - x * x).sqrt(),
-            Unary::Acos => -1.0 / (1.0 - x * x).sqrt(),
-            Unary::Atan => 1.0 / (1.0 + x * x),
-            Unary::Sinh => x.cosh(),
-            Unary::Cosh => x.sinh(),
-            Unary::Tanh => 1.0 - value * value,
-            Unary::Exp => value,
-            Unary::Ln => 1.0 / x,
-            Unary::Log10 => 1.0 / (x * std::f64::consts::LN_10),
-            Unary::Sqrt => 0.5 / value,
-            Unary::Abs => x.unary(Unary::Sign),
-            Unary::SmoothStep if (0.0..=1.0).contains(&x) => 6.0 * x * (1.0 - x),
-            Unary::Radians => 1f64.to_radians(),
-            Unary::Degrees => 1f64.to_degrees(),
-            Unary::Not | Unary::Sign | Unary::Floor | Unary::Ceil | Unary::Round => 0.0,
-            Unary::Step | Unary::SmoothStep => 0.0,
-        };
-        Dual { value, slope: self.chain(factor) }
-    }
-
-    fn binary(self, function: Binary, right: Dual) -> Dual {
-        let (x, y) = (self.value, right.value);
-        let value = x.binary(function, y);
-        let slope = match function {
-            Binary::Add => self.slope + right.slope,
-            Binary::Subtract => self.slope - right.slope,
-            Binary::Multiply => self.chain(y) + right.chain(x),
-            Binary::Divide => self.chain(1.0 / y) - right.chain(x / (y * y)),
-            // d(x^y) = y x^(y-1) dx + x^y ln x dy
-            Binary::Power => self.chain(y * x.powf(y - 1.0)) + right.chain(value * x.ln()),
-            Binary::Min if y < x => right.slope,
-            Binary::Max if y > x => right.slope,
-            Binary::Min | Binary::Max => self.slope,
-            Binary::Atan2 => self.chain(y / (x * x + y * y)) - right.chain(x / (x * x + y * y)),
-            Binary::Mod => self.slope - right.chain((x / y).floor()),
-            Binary::Hypot => self.chain(x / value) + right.chain(y / value),
-            _ => 0.0,
-        };
-        Dual { value, slope }
-    }
-
-    fn look_up(self, table: &Table) -> Dual {
-        let (value, slope) = table.evaluate(self.value);
-        Dual { value, slope: self.chain(slope) }
+        table.evaluate(self)[0]
     }
 }

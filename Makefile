@@ -1,0 +1,44 @@
+# breccia: everything a new user needs. `make help` lists the targets.
+
+SHELL := /bin/bash
+RUN_AS_ROOT := OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+MPIRUN := $(RUN_AS_ROOT) mpirun --oversubscribe
+BRECCIA := target/release/breccia
+PYTHON := .venv/bin/python
+
+.PHONY: help setup build demo test lint bench soak pictures clean
+
+help: ## This list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+setup: ## Install what is missing: compiler tools, Open MPI, parallel HDF5, libclang, Rust, Python with VTK for pictures
+	@jobs/setup.sh
+
+build: setup
+	cargo build --release
+
+demo: build ## Some hundred ballast stones settle in a box on 2 ranks, with a picture at the end (about a minute after the build)
+	$(MPIRUN) -n 2 $(BRECCIA) run inputs/ballast-box.toml --out out/ballast-box
+	@if [ -x $(PYTHON) ]; then \
+	  $(PYTHON) jobs/render.py out/ballast-box/bodies.vtkhdf --step last --out out/ballast-box/picture.png && \
+	  echo "Picture:  out/ballast-box/picture.png"; \
+	else echo "No Python with VTK here, so no picture; ParaView opens the result all the same."; fi
+	@echo "ParaView: out/ballast-box/bodies.vtkhdf and contacts.vtkhdf"
+	@echo "Numbers:  out/ballast-box/series.csv and summary.json"
+
+test: setup lint ## All tests: units, physics, ranks, case files, files read by VTK
+	cargo build --bins
+	$(RUN_AS_ROOT) cargo test --workspace
+
+lint:
+	cargo fmt --all -- --check
+	cargo clippy --workspace --all-targets -- -D warnings
+
+bench: build ## Measure the sweep, detection and a step on this machine
+	cargo bench
+
+soak: build ## The long versions of the tests: 100,000 fuzzed case files, …
+	BRECCIA_FUZZ=100000 $(RUN_AS_ROOT) cargo test --release --workspace
+
+clean: ## Remove builds and results
+	rm -rf target out

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Installs what breccia needs on a Debian or Ubuntu machine, and nothing when all is there. Says what it does.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"
+  elif command -v sudo >/dev/null; then sudo "$@"
+  else
+    echo "setup: need root for: $*" >&2
+    echo "setup: ask an administrator to install: ${missing[*]}" >&2
+    exit 1
+  fi
+}
+
+installed() { dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; }
+
+# Compiler and MPI, parallel HDF5, bindgen's libclang, the tools that tests look into files with, and Mesa for pictures without a display.
+wanted=(build-essential pkg-config openmpi-bin libopenmpi-dev libhdf5-openmpi-dev libclang-dev hdf5-tools python3-venv libegl1 libgl1 libxrender1)
+missing=()
+if command -v dpkg-query >/dev/null; then
+  for package in "${wanted[@]}"; do installed "$package" || missing+=("$package"); done
+  if [ ${#missing[@]} -gt 0 ]; then
+    echo "setup: installing ${missing[*]}"
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  fi
+else
+  for tool in mpicc h5dump pkg-config; do
+    command -v "$tool" >/dev/null || { echo "setup: no dpkg here; please install Open MPI, parallel HDF5, libclang and pkg-config" >&2; exit 1; }
+  done
+fi
+
+if ! command -v cargo >/dev/null && [ ! -x "$HOME/.cargo/bin/cargo" ]; then
+  echo "setup: installing Rust"
+  if apt-cache policy rustup 2>/dev/null | grep -q 'Candidate: [0-9]'; then
+    missing=(rustup)
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq rustup >/dev/null && rustup default stable
+  elif command -v curl >/dev/null; then
+    curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --profile minimal
+  else
+    echo "setup: please install Rust 1.89 or newer (https://rustup.rs)" >&2
+    exit 1
+  fi
+fi
+
+# Python is for pictures and for the tests that open files with VTK; breccia itself does not need it.
+if [ ! -x .venv/bin/python ] || ! .venv/bin/python -c 'import vtk, h5py, numpy' 2>/dev/null; then
+  echo "setup: making .venv with VTK, h5py and numpy (pictures and file tests)"
+  if python3 -m venv .venv && .venv/bin/pip install -q vtk h5py numpy; then :; else
+    echo "setup: no Python with VTK: pictures and the tests that need it are skipped" >&2
+  fi
+fi

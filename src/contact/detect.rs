@@ -1,0 +1,96 @@
+//! From bodies to contact manifolds: broad phase over boxes, narrow phase over pairs of convex parts.
+//!
+//! Whether a pair is found, and what is found, depends only on the two bodies: the box of a body is inflated by its own *reach*,
+//! and a pair is searched up to the sum of both reaches. A pair belongs to the rank whose space holds the lower corner of the
+//! intersection of the two inflated boxes; bodies present there are present on that rank.
+
+use super::broad::BroadPhase;
+use super::narrow::{Hint, Patch, collide};
+use crate::geometry::{Aabb, Vec3};
+use crate::scene::{Body, ManifoldKey};
+use rayon::prelude::*;
+
+/// One body as detection sees it.
+#[derive(Clone, Copy)]
+pub struct Candidate<'a> {
+    pub body: &'a Body,
+    /// How far from its surface contacts are looked for, m, ≥ 0.
+    pub reach: f64,
+    pub movable: bool,
+}
+
+/// A contact patch between two convex parts. The body with the lower id stands first.
+#[derive(Clone, Debug)]
+pub struct Contact {
+    pub key: ManifoldKey,
+    /// Places in the list of candidates.
+    pub slots: [u32; 2],
+    pub patch: Patch,
+}
+
+/// Reusable scratch; no result depends on it.
+#[derive(Default)]
+pub struct Detector {
+    broad: BroadPhase,
+    boxes: Vec<Aabb>,
+    movable: Vec<bool>,
+    pairs: Vec<(u32, u32)>,
+}
+
+impl Detector {
+    /// All contacts with a gap up to the sum of reaches, ascending by key. `owns` decides by the pair's place in space; `meet` whether two
+    /// bodies have a contact law at all and how far it looks (a factor on the reach: 0 for contacts that act only once closed).
+    pub fn detect(
+        &mut self,
+        candidates: &[Candidate],
+        owns: impl Fn(&Vec3) -> bool + Sync,
+        meet: impl Fn(&Body, &Body) -> Option<f64> + Sync,
+    ) -> Vec<Contact> {
+        self.boxes.clear();
+        let inflated =
+            |candidate: &Candidate| candidate.body.shape.aabb(&candidate.body.pose).inflated(candidate.reach);
+        candidates.par_iter().with_min_len(256).map(inflated).collect_into_vec(&mut self.boxes);
+        self.movable.clear();
+        self.movable.extend(candidates.iter().map(|candidate| candidate.movable));
+        self.broad.pairs(&self.boxes, &self.movable, &mut self.pairs);
+        let boxes = &self.boxes;
+        let collided = |&(i, j): &(u32, u32)| {
+            let lower = boxes[i as usize].min.sup(&boxes[j as usize].min);
+            let mut found = Vec::new();
+            if owns(&lower) {
+                collide_pair(candidates, i, j, &meet, &mut found);
+            }
+            found
+        };
+        let mut contacts: Vec<Contact> =
+            self.pairs.par_iter().with_min_len(64).flat_map_iter(collided).collect();
+        contacts.par_sort_unstable_by_key(|contact| contact.key);
+        contacts
+    }
+}
+
+fn collide_pair(
+    candidates: &[Candidate],
+    i: u32,
+    j: u32,
+    meet: &(impl Fn(&Body, &Body) -> Option<f64> + Sync),
+    found: &mut Vec<Contact>,
+) {
+    let lower_first = candidates[i as usize].body.id < candidates[j as usize].body.id;
+    let slots = if lower_first { [i, j] } else { [j, i] };
+    let [a, b] = slots.map(|slot| &candidates[slot as usize]);
+    let Some(factor) = meet(a.body, b.body) else { return };
+    let margin = factor * (a.reach + b.reach);
+    for (part_a, (inner_a, convex_a)) in a.body.shape.parts().enumerate() {
+        let pose_a = a.body.pose.compose(&inner_a);
+        for (part_b, (inner_b, convex_b)) in b.body.shape.parts().enumerate() {
+            let pose_b = b.body.pose.compose(&inner_b);
+            let mut hint = Hint::default();
+            if let Some(patch) = collide((convex_a, &pose_a), (convex_b, &pose_b), margin, &mut hint) {
+                let key =
+                    ManifoldKey { bodies: [a.body.id, b.body.id], parts: [part_a as u16, part_b as u16] };
+                found.push(Contact { key, slots, patch });
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Force elements: springs and dampers, links between points, actuators, external forces.
+//!
+//! They are evaluated explicitly at (q_m, v_n, t), as the paper's (28) does.
+
+use super::kinematics::Data;
+use super::law::{Law, LawInput};
+use super::model::{Model, PointRef};
+use super::spatial::Wrench;
+use super::spec::{Direction, LinkLaw};
+use crate::geometry::Vec3;
+
+#[derive(Debug)]
+pub(super) enum ForceElement {
+    JointSpring { column: usize, stiffness: f64, damping: f64, rest: f64 },
+    Actuator { column: usize, law: Law },
+    Link { a: PointRef, b: PointRef, law: LinkLaw },
+    Force { body: usize, position: Vec3, direction: Direction, law: Law },
+    Torque { body: usize, direction: Direction, law: Law },
+}
+
+impl ForceElement {
+    pub fn kind_name(&self) -> &'static str {
+        match self {
+            ForceElement::JointSpring { .. } => "joint spring",
+            ForceElement::Actuator { .. } => "actuator",
+            ForceElement::Link { .. } => "link",
+            ForceElement::Force { .. } => "force",
+            ForceElement::Torque { .. } => "torque",
+        }
+    }
+}
+
+/// Below this length (m) a link has no direction and pushes nothing.
+const SHORTEST_LINK: f64 = 1e-12;
+
+impl Data {
+    /// Evaluates all elements: generalized forces into `joint_force`, wrenches on bodies into `applied`, and the value of each
+    /// into `force_values`. Needs current positions and velocities.
+    pub(super) fn update_forces(
+        &mut self,
+        model: &Model,
+        q: &[f64],
+        v: &[f64],
+        time: f64,
+        quantities: &[f64],
+    ) {
+        self.joint_force.fill(0.0);
+        self.applied.fill(Wrench::zero());
+        for (k, (_, element)) in model.forces.iter().enumerate() {
+            let input = |value, rate| LawInput { time, value, rate, positions: q, velocities: v, quantities };
+            let at = |column: usize| model.coordinates[column].position.map_or(0.0, |p| q[p]);
+            let value = match element {
+                ForceElement::JointSpring { column, stiffness, damping, rest } => {
+                    let spring = if *stiffness == 0.0 { 0.0 } else { stiffness * (at(*column) - rest) };
+                    let value = -spring - damping * v[*column];
+                    self.joint_force[*column] += value;
+                    value
+                }
+                ForceElement::Actuator { column, law } => {
+                    let value = law.evaluate(&input(at(*column), v[*column]));
+                    self.joint_force[*column] += value;
+                    value
+                }
+                ForceElement::Link { a, b, law } => self.push_link(a, b, |length, rate| match law {
+                    LinkLaw::SpringDamper { stiffness, damping, rest_length } => {
+                        -stiffness * (length - rest_length) - damping * rate
+                    }
+                    LinkLaw::Law(law) => law.evaluate(&input(length, rate)),
+                }),
+                ForceElement::Force { body, position, direction, law } => {
+                    let value = law.evaluate(&input(0.0, 0.0));
+                    let arm = self.poses[*body].point(position) - self.reference;
+                    let force = self.world_direction(*body, direction) * value;
+                    self.applied[*body] += Wrench::at(force, &arm);
+                    value
+                }
+                ForceElement::Torque { body, direction, law } => {
+                    let value = law.evaluate(&input(0.0, 0.0));
+                    let moment = self.world_direction(*body, direction) * value;
+                    self.applied[*body].moment += moment;
+                    value
+                }
+            };
+            self.force_values[k] = value;
+        }
+    }
+
+    fn push_link(&mut self, a: &PointRef, b: &PointRef, law: impl Fn(f64, f64) -> f64) -> f64 {
+        let (point_a, point_b) = (self.world_point(a), self.world_point(b));
+        let span = point_b - point_a;
+        let length = span.norm();
+        let direction = if length > SHORTEST_LINK { span / length } else { Vec3::zeros() };
+        let relative = self.point_velocity(b.body, &point_b) - self.point_velocity(a.body, &point_a);
+        let value = law(length, relative.dot(&direction));
+        for (end, point, sign) in [(a, point_a, -1.0), (b, point_b, 1.0)] {
+            if let Some(body) = end.body {
+                self.applied[body.0] += Wrench::at(direction * (sign * value), &(point - self.reference));
+            }
+        }
+        value
+    }
+
+    fn world_direction(&self, body: usize, direction: &Direction) -> Vec3 {
+        match direction {
+            Direction::World(axis) => *axis,
+            Direction::Body(axis) => self.poses[body].direction(axis),
+        }
+    }
+}

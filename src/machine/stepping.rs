@@ -1,0 +1,454 @@
+//! A machine in motion: model, state and scratch, and the calls of one time step.
+
+use super::assembly::{first_partition, sample_prescribed};
+use super::closure::{Closure, ClosureScratch, close_loops};
+use super::error::MachineError;
+use super::kinematics::Data;
+use super::model::{BodyIndex, Coordinates, Model};
+use super::operators::ReducedOperators;
+use super::partition::{ILL_CONDITIONED, PIVOT_TOLERANCE, Partition, Partitioning, WELL_CONDITIONED};
+use super::reduction::Reduced;
+use super::spatial::Twist;
+use crate::geometry::{Pose, Vec3};
+use nalgebra::DVector;
+use serde::{Deserialize, Serialize};
+
+/// What a checkpoint holds of a machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MachineState {
+    pub coordinates: Coordinates,
+    pub partition: Partition,
+    /// s
+    pub time: f64,
+    pub quantities: Vec<f64>,
+}
+
+/// An impulse on a body: N s at the body frame's origin, and N m s about it, world axes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BodyImpulse {
+    pub body: BodyIndex,
+    pub linear: Vec3,
+    pub angular: Vec3,
+}
+
+/// A mechanism that moves. Its loops are closed between calls, except after `advance_positions`.
+#[derive(Debug)]
+pub struct Machine {
+    pub(super) model: Model,
+    pub(super) coordinates: Coordinates,
+    pub(super) partition: Partition,
+    pub(super) data: Data,
+    pub(super) reduced: Reduced,
+    scratch: ClosureScratch,
+    operators: ReducedOperators,
+    quantities: Vec<f64>,
+    /// End of the last finished step, s.
+    time: f64,
+    /// How far the positions are ahead of `time`, s.
+    advanced: f64,
+    /// Length of the step that `reduce` was called for, s.
+    pub(super) time_step: f64,
+    /// Velocities at q_m and the start of the step.
+    pub(super) velocity: Vec<f64>,
+    drift: Vec<f64>,
+    prescribed_acceleration: Vec<f64>,
+    last_closure: Closure,
+}
+
+impl Machine {
+    /// Assembles a mechanism at its initial coordinates and at `time`.
+    pub fn new(model: Model, time: f64) -> Result<Self, MachineError> {
+        let mut coordinates = model.initial().clone();
+        model.normalise(&mut coordinates)?;
+        let mut data = Data::new(&model);
+        sample_prescribed(&model, time, &mut coordinates);
+        let partition = first_partition(&model, &mut data, &mut coordinates)?;
+        let mut machine = Self::with_partition(model, data, coordinates, partition, time);
+        machine.close_loops()?;
+        let Machine { model, data, reduced, partition, coordinates, .. } = &mut machine;
+        reduced.update_map(model, data, partition)?;
+        reduced.complete_velocity(model, data, partition, &mut coordinates.v);
+        // Velocities were completed from what the user held; only now may the partition follow its own rules.
+        machine.choose_partition()?;
+        machine.refresh();
+        Ok(machine)
+    }
+
+    /// Continues from a checkpoint: every bit of the state is kept.
+    pub fn restore(model: Model, state: MachineState) -> Result<Self, MachineError> {
+        let MachineState { mut coordinates, partition, time, quantities } = state;
+        model.normalise(&mut coordinates)?;
+        let needed = model.quantities.len();
+        if quantities.len() != needed {
+            return Err(MachineError::WrongLength { what: "quantities", given: quantities.len(), needed });
+        }
+        partition.check(&model)?;
+        let data = Data::new(&model);
+        let mut machine = Self::with_partition(model, data, coordinates, partition, time);
+        machine.quantities = quantities;
+        machine.data.update_positions(&machine.model, &machine.coordinates.q);
+        machine.data.update_residual(&machine.model);
+        machine.data.update_loop_jacobian(&machine.model);
+        machine.reduced.update_map(&machine.model, &machine.data, &machine.partition)?;
+        machine.refresh();
+        Ok(machine)
+    }
+
+    fn with_partition(
+        model: Model,
+        data: Data,
+        coordinates: Coordinates,
+        partition: Partition,
+        time: f64,
+    ) -> Self {
+        let nv = model.nv();
+        Self {
+            reduced: Reduced::new(&model, &partition),
+            scratch: ClosureScratch::new(&model),
+            operators: ReducedOperators::default(),
+            quantities: model.quantities.iter().map(|(_, initial)| *initial).collect(),
+            time,
+            advanced: 0.0,
+            time_step: 0.0,
+            velocity: vec![0.0; nv],
+            drift: vec![0.0; nv],
+            prescribed_acceleration: vec![0.0; model.prescribed.len()],
+            last_closure: Closure::default(),
+            model,
+            coordinates,
+            partition,
+            data,
+        }
+    }
+
+    pub fn state(&self) -> MachineState {
+        MachineState {
+            coordinates: self.coordinates.clone(),
+            partition: self.partition.clone(),
+            time: self.time,
+            quantities: self.quantities.clone(),
+        }
+    }
+
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    pub fn data(&self) -> &Data {
+        &self.data
+    }
+
+    pub fn reduced(&self) -> &Reduced {
+        &self.reduced
+    }
+
+    pub fn coordinates(&self) -> &Coordinates {
+        &self.coordinates
+    }
+
+    pub fn partition(&self) -> &Partition {
+        &self.partition
+    }
+
+    pub fn time(&self) -> f64 {
+        self.time
+    }
+
+    /// Of the last closure.
+    pub fn closure(&self) -> Closure {
+        self.last_closure
+    }
+
+    pub fn set_quantity(&mut self, quantity: usize, value: f64) {
+        self.quantities[quantity] = value;
+    }
+
+    /// Values of the force elements when `reduce` or `accelerations` last evaluated them, in the model's order.
+    pub fn force_values(&self) -> &[f64] {
+        &self.data.force_values
+    }
+
+    /// Velocity of the body-fixed point at `point` (world), and angular velocity, at the current coordinates.
+    pub fn body_twist(&self, body: BodyIndex, point: &Vec3) -> Twist {
+        self.data.body_twist(body, point)
+    }
+
+    pub fn pose(&self, body: BodyIndex) -> Pose {
+        self.data.pose(body)
+    }
+
+    /// (29), (30): `q ← q ⊕ duration · v`. Dependent coordinates move along as Newton's first guess; prescribed ones go where their
+    /// motion says.
+    pub fn advance_positions(&mut self, duration: f64) {
+        self.model.integrate(&mut self.coordinates.q, &self.coordinates.v, duration);
+        self.advanced += duration;
+        for (column, motion) in &self.model.prescribed {
+            if let Some(position) = self.model.coordinates[*column].position {
+                self.coordinates.q[position] = motion.sample(self.time + self.advanced).position;
+            }
+        }
+    }
+
+    /// (16): dependent positions from the independent ones.
+    pub fn close_loops(&mut self) -> Result<Closure, MachineError> {
+        let Machine { model, data, reduced, partition, scratch, coordinates, .. } = self;
+        self.last_closure = close_loops(model, data, reduced, partition, scratch, &mut coordinates.q)?;
+        Ok(self.last_closure)
+    }
+
+    /// (20)–(27) at `q_m`, and (28) without contacts. `t` is the start of the step, `h` its length. Needs closed loops.
+    ///
+    /// Over a step, a prescribed joint accelerates by the difference of its velocities at both ends, not by the momentary
+    /// acceleration, so that the momentum it gives is exact even where its velocity jumps.
+    pub fn reduce(&mut self, t: f64, h: f64) -> Result<&ReducedOperators, MachineError> {
+        self.time = t;
+        self.time_step = h;
+        let Machine { model, data, reduced, partition, .. } = self;
+        reduced.update_map(model, data, partition)?;
+        self.velocity.copy_from_slice(&self.coordinates.v);
+        for (k, (column, motion)) in model.prescribed.iter().enumerate() {
+            let (before, after) = (motion.sample(t).velocity, motion.sample(t + h).velocity);
+            self.velocity[*column] = before;
+            self.prescribed_acceleration[k] = (after - before) / h;
+        }
+        reduced.complete_velocity(model, data, partition, &mut self.velocity);
+        self.evaluate(t + self.advanced)?;
+        self.fill_operators(t, h);
+        Ok(&self.operators)
+    }
+
+    /// Reduced mass and force for `self.velocity` and `self.prescribed_acceleration`.
+    fn evaluate(&mut self, time: f64) -> Result<(), MachineError> {
+        let Machine { model, data, reduced, partition, velocity, coordinates, .. } = self;
+        data.update_velocities(model, velocity);
+        data.update_loop_jacobian_rate(model);
+        data.update_mass(model);
+        data.update_forces(model, &coordinates.q, velocity, time, &self.quantities);
+        data.update_force(model);
+        if let Some(k) = data.force.iter().position(|x| !x.is_finite()) {
+            return Err(MachineError::NotANumber {
+                what: format!("the force on `{}`", model.coordinate_name(k)),
+            });
+        }
+        reduced.update_bias(model, data, partition, &self.prescribed_acceleration);
+        reduced.update_dynamics(model, data, partition)
+    }
+
+    fn fill_operators(&mut self, t: f64, h: f64) {
+        let Machine { model, data, reduced, partition, operators, drift, velocity, .. } = self;
+        let nu = partition.nu();
+        operators.nu = nu;
+        operators.bodies.clear();
+        operators.bodies.extend_from_slice(&model.contact_bodies);
+        operators.mass_inverse.clear();
+        operators.mass_inverse.extend_from_slice(reduced.mass_inverse.as_slice());
+        operators.velocity.clear();
+        operators.free_velocity.clear();
+        for (k, &column) in partition.independent.iter().enumerate() {
+            let gain = (0..nu).map(|j| reduced.mass_inverse[(j, k)] * reduced.force[j]).sum::<f64>();
+            operators.velocity.push(velocity[column]);
+            operators.free_velocity.push(velocity[column] + h * gain);
+        }
+        operators.poses.clear();
+        for &body in &model.contact_bodies {
+            let Pose { rotation, position } = data.poses[body];
+            operators.poses.extend_from_slice(position.as_slice());
+            operators.poses.extend_from_slice(&[rotation.w, rotation.i, rotation.j, rotation.k]);
+        }
+        operators.jacobians.clear();
+        operators.jacobians.resize(6 * nu * model.contact_bodies.len(), 0.0);
+        for (slot, block) in operators.jacobians.chunks_exact_mut((6 * nu).max(1)).enumerate() {
+            let body = model.contact_bodies[slot];
+            data.map_body(model, body, |column, twist| {
+                add_mapped(block, nu, &twist, |k| reduced.map[(column, k)])
+            });
+        }
+        for (time, target) in [(t, &mut operators.drift_before), (t + h, &mut operators.drift)] {
+            drift.fill(0.0);
+            for (column, motion) in &model.prescribed {
+                drift[*column] = motion.sample(time).velocity;
+            }
+            if !model.prescribed.is_empty() {
+                reduced.drift(model, data, partition, drift);
+            }
+            target.clear();
+            target.resize(6 * model.contact_bodies.len(), 0.0);
+            for (block, &body) in target.chunks_exact_mut(6).zip(&model.contact_bodies) {
+                data.map_body(model, body, |column, twist| add_mapped(block, 1, &twist, |_| drift[column]));
+            }
+        }
+    }
+
+    /// The operators of the last `reduce`.
+    pub fn operators(&self) -> &ReducedOperators {
+        &self.operators
+    }
+
+    /// Reduced Jacobian of the body-fixed point at `point` (world): 6 × nu, velocity then angular velocity.
+    pub fn reduced_point_jacobian(&self, body: BodyIndex, point: &Vec3) -> nalgebra::DMatrix<f64> {
+        self.data.jacobian(&self.model, body, point) * &self.reduced.map
+    }
+
+    /// (30), (16), (20): takes the independent velocities at the end of the step, moves to its end, closes the loops and
+    /// completes the velocities. Changes the partition where it has become ill-conditioned.
+    pub fn finish(&mut self, v_u_new: &[f64]) -> Result<(), MachineError> {
+        self.accept_velocity(v_u_new)?;
+        let end = self.time + self.time_step;
+        // Dependent and prescribed velocities of q_m: good enough to predict from, since closure corrects the former.
+        let Machine { model, data, reduced, partition, coordinates, .. } = self;
+        for (column, motion) in &model.prescribed {
+            coordinates.v[*column] = motion.sample(end).velocity;
+        }
+        reduced.complete_velocity(model, data, partition, &mut coordinates.v);
+        self.advance_positions(self.time_step - self.advanced);
+        self.close_loops()?;
+        self.time = end;
+        self.advanced = 0.0;
+        let Machine { model, data, reduced, partition, coordinates, .. } = self;
+        reduced.update_map(model, data, partition)?;
+        reduced.complete_velocity(model, data, partition, &mut coordinates.v);
+        self.choose_partition()?;
+        self.refresh();
+        Ok(())
+    }
+
+    fn accept_velocity(&mut self, v_u_new: &[f64]) -> Result<(), MachineError> {
+        let needed = self.partition.nu();
+        if v_u_new.len() != needed {
+            return Err(MachineError::WrongLength { what: "v_u", given: v_u_new.len(), needed });
+        }
+        for (&value, &column) in v_u_new.iter().zip(&self.partition.independent) {
+            if !value.is_finite() {
+                let what = format!("the velocity of `{}`", self.model.coordinate_name(column));
+                return Err(MachineError::NotANumber { what });
+            }
+            self.coordinates.v[column] = value;
+        }
+        Ok(())
+    }
+
+    /// Twists of the current velocities, for whoever looks at the machine between steps.
+    fn refresh(&mut self) {
+        self.data.update_velocities(&self.model, &self.coordinates.v);
+        self.velocity.copy_from_slice(&self.coordinates.v);
+    }
+
+    /// Largest entry of `B_vu` (arcs against arcs): how strongly dependent velocities exceed independent ones.
+    pub fn condition(&self) -> f64 {
+        self.reduced.condition(&self.model, &self.partition)
+    }
+
+    pub fn ill_conditioned(&self) -> bool {
+        let condition = self.condition();
+        condition > ILL_CONDITIONED || condition.is_nan()
+    }
+
+    /// Follows the rule of the model; called at the end of every step.
+    fn choose_partition(&mut self) -> Result<(), MachineError> {
+        if self.model.cuts.is_empty() {
+            return Ok(());
+        }
+        let ill = self.ill_conditioned();
+        match &self.model.partitioning {
+            Partitioning::Automatic if ill => self.repartition().map(drop),
+            Partitioning::Preferred(names) => {
+                let wanted = |k: &usize| names.iter().any(|name| self.model.coordinate(name) == Some(*k));
+                let preferred = self.partition.dependent.iter().all(wanted);
+                if preferred {
+                    if ill { self.repartition().map(drop) } else { Ok(()) }
+                } else {
+                    self.prefer(ill)
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Goes back to the preferred partition if it is well-conditioned here.
+    fn prefer(&mut self, ill: bool) -> Result<(), MachineError> {
+        let Partitioning::Preferred(names) = &self.model.partitioning else { return Ok(()) };
+        let kept = self.partition.clone();
+        let before = self.condition();
+        if let Some(partition) = Partition::named(&self.model, &self.data, names)? {
+            self.adopt(partition)?;
+            let condition = self.condition();
+            if condition < WELL_CONDITIONED || condition < before {
+                return Ok(());
+            }
+            self.adopt(kept)?;
+        }
+        if ill { self.repartition().map(drop) } else { Ok(()) }
+    }
+
+    /// Chooses the best partition at the current position. Coordinates and velocities stay as they are, to the bit; only
+    /// the roles change. Returns whether they did.
+    pub fn repartition(&mut self) -> Result<bool, MachineError> {
+        let (partition, left_over) = Partition::choose(&self.model, &self.data, |_| Some(0));
+        if partition.rows.len() < self.partition.rows.len() {
+            let kept = &self.partition.rows;
+            let row =
+                kept.iter().copied().find(|row| partition.rows.binary_search(row).is_err()).unwrap_or(0);
+            let pivot = left_over.map_or(PIVOT_TOLERANCE, |(_, pivot)| pivot);
+            return Err(MachineError::Singular { cut: self.model.cut_of_row(row).to_string(), pivot });
+        }
+        if partition == self.partition || partition.rows.len() > self.partition.rows.len() {
+            return Ok(false);
+        }
+        self.adopt(partition)?;
+        Ok(true)
+    }
+
+    fn adopt(&mut self, partition: Partition) -> Result<(), MachineError> {
+        self.partition = partition;
+        self.reduced.update_map(&self.model, &self.data, &self.partition)
+    }
+
+    /// `dv` of all coordinates at the current state without contacts, from (24) and (26), with prescribed accelerations
+    /// as given. For smooth motion and for checks; time stepping uses `reduce`.
+    pub fn accelerations(&mut self) -> Result<DVector<f64>, MachineError> {
+        let Machine { model, data, reduced, partition, coordinates, .. } = self;
+        reduced.update_map(model, data, partition)?;
+        self.velocity.copy_from_slice(&coordinates.v);
+        for (k, (_, motion)) in model.prescribed.iter().enumerate() {
+            self.prescribed_acceleration[k] = motion.sample(self.time).acceleration;
+        }
+        self.evaluate(self.time)?;
+        let dv_u = &self.reduced.mass_inverse * &self.reduced.force;
+        Ok(&self.reduced.map * dv_u + &self.reduced.bias)
+    }
+
+    /// Kinetic energy and energy of weight at the current state, J. Springs are not counted.
+    pub fn energy(&mut self) -> (f64, f64) {
+        self.data.update_velocities(&self.model, &self.coordinates.v);
+        self.data.update_mass(&self.model);
+        (self.data.kinetic_energy(), self.data.gravity_energy(&self.model))
+    }
+
+    /// Model, partition and closure error, for a person to read.
+    pub fn describe(&self) -> String {
+        let names = |columns: &[usize]| {
+            let names: Vec<&str> = columns.iter().map(|&k| self.model.coordinate_name(k)).collect();
+            if names.is_empty() { "none".to_string() } else { names.join(", ") }
+        };
+        format!(
+            "{}  independent: {}\n  dependent: {}\n  closure equations: {} kept of {}, closed to {:.1e}\n",
+            self.model.describe(),
+            names(&self.partition.independent),
+            names(&self.partition.dependent),
+            self.partition.rows.len(),
+            self.model.closure_rows(),
+            self.last_closure.error.max(self.last_closure.redundant_error),
+        )
+    }
+}
+
+/// `block[axis, k] += twist[axis] · weight(k)`
+fn add_mapped(block: &mut [f64], nu: usize, twist: &Twist, weight: impl Fn(usize) -> f64) {
+    for k in 0..nu {
+        let weight = weight(k);
+        for axis in 0..3 {
+            block[axis * nu + k] += twist.linear[axis] * weight;
+            block[(axis + 3) * nu + k] += twist.angular[axis] * weight;
+        }
+    }
+}

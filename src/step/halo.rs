@@ -1,0 +1,173 @@
+//! Which bodies a rank sees: its own, and copies (*ghosts*) of others that reach into its space.
+//!
+//! A body is *present* on every rank that owns a cell touched by its inflated box. Two bodies whose boxes overlap are both present
+//! where the lower corner of the intersection lies, so that rank finds the pair, and no other does. Messages:
+//!
+//! - *ghost*: owner → each rank where the body is present. The whole body at `q_m`, its stored impulses, and where else it is.
+//! - *migrant*: old owner → new owner, when the centre has crossed into another rank's cell. The whole body and its impulses.
+
+use crate::geometry::Aabb;
+use crate::scene::{Body, BodyId, Impulses, ManifoldKey, Scene, StoredImpulse};
+use decomposition::{Comm, Partition};
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+use std::collections::BTreeMap;
+
+/// Ranks, ascending.
+pub type Ranks = SmallVec<[u32; 4]>;
+
+/// A body with what belongs to it.
+#[derive(Serialize, Deserialize)]
+struct Parcel {
+    body: Body,
+    impulses: Vec<(ManifoldKey, Vec<StoredImpulse>)>,
+    /// Where it is present, owner included. Empty for a migrant.
+    ranks: Ranks,
+}
+
+/// The copies that a rank holds for one step.
+#[derive(Default)]
+pub struct Halo {
+    /// Ascending by id.
+    pub ghosts: Vec<Body>,
+    /// By slot, own bodies then ghosts: the other ranks where the body is present or owned. Empty for most.
+    pub others: Vec<Ranks>,
+    /// By ghost: its owner.
+    pub owners: Vec<u32>,
+    /// Stored impulses of the contacts whose home is a ghost.
+    pub impulses: Impulses,
+}
+
+fn array(v: &crate::geometry::Vec3) -> [f64; 3] {
+    (*v).into()
+}
+
+/// Collective. `boxes` are the inflated boxes of the scene's own bodies.
+pub fn exchange_ghosts(scene: &Scene, boxes: &[Aabb], partition: &Partition, comm: &dyn Comm) -> Halo {
+    let me = comm.rank() as u32;
+    let mut halo = Halo { others: vec![Ranks::new(); scene.grains.len()], ..Default::default() };
+    if comm.size() == 1 {
+        return halo;
+    }
+    let mut outgoing = BTreeMap::<usize, Vec<Parcel>>::new();
+    let mut present = Vec::new();
+    for (slot, (body, bounds)) in scene.grains.iter().zip(boxes).enumerate() {
+        partition.owners_in_box(array(&bounds.min), array(&bounds.max), &mut present);
+        if present.iter().all(|&rank| rank as u32 == me) {
+            continue;
+        }
+        let mut ranks: Ranks = present.iter().map(|&rank| rank as u32).chain([me]).collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        halo.others[slot] = ranks.iter().copied().filter(|&rank| rank != me).collect();
+        for &rank in halo.others[slot].iter() {
+            let parcel = parcel(body, &scene.impulses, ranks.clone());
+            outgoing.entry(rank as usize).or_default().push(parcel);
+        }
+    }
+    let mut arrived: Vec<(u32, Parcel)> = Vec::new();
+    for (source, parcels) in deliver(outgoing, comm) {
+        arrived.extend(parcels.into_iter().map(|parcel| (source as u32, parcel)));
+    }
+    arrived.sort_unstable_by_key(|(_, parcel)| parcel.body.id);
+    for (source, parcel) in arrived {
+        unpack_impulses(&parcel, &mut halo.impulses);
+        halo.others.push(parcel.ranks.into_iter().filter(|&rank| rank != me).collect());
+        halo.owners.push(source);
+        halo.ghosts.push(parcel.body);
+    }
+    halo.impulses.sort();
+    halo
+}
+
+/// Collective. Bodies whose centre lies in another rank's space go there, with their impulses. Returns how many left this rank.
+pub fn migrate(scene: &mut Scene, partition: &Partition, comm: &dyn Comm) -> usize {
+    if comm.size() == 1 {
+        return 0;
+    }
+    let me = comm.rank();
+    let owner = |body: &Body| partition.owner_of_point(array(&body.pose.position));
+    let leaving: Vec<BodyId> =
+        scene.grains.iter().filter(|body| owner(body) != me).map(|body| body.id).collect();
+    let mut outgoing = BTreeMap::<usize, Vec<Parcel>>::new();
+    for body in scene.grains.iter().filter(|body| owner(body) != me) {
+        outgoing.entry(owner(body)).or_default().push(parcel(body, &scene.impulses, Ranks::new()));
+    }
+    if !leaving.is_empty() {
+        scene.grains.retain(|body| owner(body) == me);
+        scene.impulses = without_homes(&scene.impulses, &leaving);
+    }
+    for (_, parcels) in deliver(outgoing, comm) {
+        for parcel in parcels {
+            unpack_impulses(&parcel, &mut scene.impulses);
+            scene.grains.push(parcel.body);
+        }
+    }
+    scene.grains.sort_unstable_by_key(|body| body.id);
+    scene.impulses.sort();
+    leaving.len()
+}
+
+/// Collective. Impulses that this rank solved go to the ranks that own their homes: `owner_of` says which, for homes that are ghosts here.
+pub fn store_impulses(
+    solved: impl Iterator<Item = (BodyId, ManifoldKey, Vec<StoredImpulse>)>,
+    owner_of: impl Fn(BodyId) -> Option<usize>,
+    comm: &dyn Comm,
+) -> Impulses {
+    let mut kept = Impulses::default();
+    let mut outgoing = BTreeMap::<usize, Vec<(BodyId, ManifoldKey, Vec<StoredImpulse>)>>::new();
+    for (home, key, points) in solved {
+        match owner_of(home) {
+            None => kept.push(home, key, points),
+            Some(rank) => outgoing.entry(rank).or_default().push((home, key, points)),
+        }
+    }
+    if comm.size() > 1 {
+        for (_, entries) in deliver(outgoing, comm) {
+            for (home, key, points) in entries {
+                kept.push(home, key, points);
+            }
+        }
+    }
+    kept.sort();
+    kept
+}
+
+fn parcel(body: &Body, impulses: &Impulses, ranks: Ranks) -> Parcel {
+    let impulses = impulses.of_home(body.id).map(|(key, points)| (key, points.to_vec())).collect();
+    Parcel { body: body.clone(), impulses, ranks }
+}
+
+fn unpack_impulses(parcel: &Parcel, into: &mut Impulses) {
+    for (key, points) in &parcel.impulses {
+        into.push(parcel.body.id, *key, points.iter().copied());
+    }
+}
+
+/// `leaving` is ascending.
+fn without_homes(impulses: &Impulses, leaving: &[BodyId]) -> Impulses {
+    let mut kept = Impulses::default();
+    for (home, key, points) in impulses.iter() {
+        if leaving.binary_search(&home).is_err() {
+            kept.push(home, key, points.iter().copied());
+        }
+    }
+    kept
+}
+
+/// Collective: typed messages over the byte seam, by ascending source.
+pub(super) fn deliver<T: Serialize + for<'a> Deserialize<'a>>(
+    outgoing: BTreeMap<usize, Vec<T>>,
+    comm: &dyn Comm,
+) -> Vec<(usize, Vec<T>)> {
+    let packed = outgoing
+        .into_iter()
+        .map(|(rank, items)| (rank, postcard::to_stdvec(&items).expect("plain data can be packed")))
+        .collect();
+    comm.scatter(packed)
+        .into_iter()
+        .map(|(rank, bytes)| {
+            (rank, postcard::from_bytes(&bytes).expect("what a rank packed, a rank unpacks"))
+        })
+        .collect()
+}

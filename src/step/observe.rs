@@ -1,0 +1,54 @@
+//! Energies, momenta and forces of the whole scene: sums that are the same to the last bit on any number of ranks.
+
+use crate::geometry::Vec3;
+use crate::scene::{Body, Physics, Scene};
+use decomposition::{Comm, ExactSum};
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Observation {
+    /// Free bodies.
+    pub bodies: u64,
+    /// J.
+    pub kinetic_energy: f64,
+    /// In the present gravity, zero at the origin, J.
+    pub potential_energy: f64,
+    /// kg m/s.
+    pub momentum: Vec3,
+    /// About the origin, kg m²/s.
+    pub angular_momentum: Vec3,
+    /// On each fixed and kinematic body in the last step, by contacts, mean over the step, N.
+    pub forces: Vec<Vec3>,
+}
+
+pub fn kinetic_energy(body: &Body) -> f64 {
+    0.5 * (body.mass * body.velocity.norm_squared() + body.angular_velocity.dot(&body.angular_momentum))
+}
+
+/// Collective. `wall_impulses` holds this rank's share, three sums for each of the scene's statics.
+pub fn observe(scene: &Scene, physics: &Physics, wall_impulses: &[ExactSum], comm: &dyn Comm) -> Observation {
+    let gravity = (physics.gravity)(physics.time(scene.step));
+    let mut sums = vec![ExactSum::default(); 8];
+    for body in &scene.grains {
+        sums[0].add(kinetic_energy(body));
+        sums[1].add(-body.mass * gravity.dot(&body.pose.position));
+        let momentum = body.velocity * body.mass;
+        let angular = body.pose.position.cross(&momentum) + body.angular_momentum;
+        for axis in 0..3 {
+            sums[2 + axis].add(momentum[axis]);
+            sums[5 + axis].add(angular[axis]);
+        }
+    }
+    sums.extend(wall_impulses.iter().cloned());
+    ExactSum::reduce(&mut sums, comm);
+    let mut count = [scene.grains.len() as i64];
+    comm.sum_i64(&mut count);
+    let vector = |first: usize| Vec3::from_fn(|axis, _| sums[first + axis].value());
+    Observation {
+        bodies: count[0] as u64,
+        kinetic_energy: sums[0].value(),
+        potential_energy: sums[1].value(),
+        momentum: vector(2),
+        angular_momentum: vector(5),
+        forces: (8..sums.len()).step_by(3).map(|first| vector(first) / physics.time_step).collect(),
+    }
+}

@@ -1,0 +1,139 @@
+//! The step on one rank and on several, compared with `==`.
+
+use super::*;
+use crate::geometry::{Convex, Pose, Quat, Shape};
+use crate::scene::{ContactLaw, LawTable, Motion};
+use decomposition::{Solo, threads};
+use std::sync::Arc;
+
+const STONE: u32 = 0;
+
+fn physics() -> Physics {
+    Physics {
+        start_time: 0.0,
+        time_step: 1e-3,
+        theta: 0.5,
+        gravity: Arc::new(|_| Vec3::new(0.0, 0.0, -9.81)),
+        contact_margin: None,
+        warm_start: true,
+        penetration_correction: 0.1,
+        correction_slop: 1e-5,
+    }
+}
+
+fn sphere(id: u64, radius: f64, position: Vec3, velocity: Vec3) -> Body {
+    let mass = 2700.0 * 4.0 / 3.0 * std::f64::consts::PI * radius.powi(3);
+    Body {
+        id: BodyId(id),
+        group: 0,
+        material: STONE,
+        motion: Motion::Free,
+        shape: Shape::sphere(radius),
+        mass,
+        inertia: Vec3::repeat(0.4 * mass * radius * radius),
+        pose: Pose::new(Quat::identity(), position),
+        velocity,
+        angular_velocity: Vec3::zeros(),
+        angular_momentum: Vec3::zeros(),
+    }
+}
+
+fn wall(id: u64, normal: Vec3, position: Vec3) -> Body {
+    let rotation = Quat::rotation_between(&Vec3::z(), &normal)
+        .unwrap_or(Quat::from_scaled_axis(Vec3::x() * std::f64::consts::PI));
+    Body {
+        motion: Motion::Fixed,
+        shape: Shape::Convex(Convex::HalfSpace),
+        mass: f64::INFINITY,
+        pose: Pose::new(rotation, position),
+        ..sphere(id, 1.0, position, Vec3::zeros())
+    }
+}
+
+/// Spheres of two sizes thrown into a box, so that they cross every border.
+fn scene(rank: usize, size: usize, activation: Activation) -> Scene {
+    let mut laws = LawTable::new(1);
+    laws.set(0, 0, ContactLaw { friction: 0.5, restitution: 0.0, activation });
+    let statics = [
+        (Vec3::z(), Vec3::zeros()),
+        (Vec3::x(), Vec3::zeros()),
+        (-Vec3::x(), Vec3::x() * 0.4),
+        (Vec3::y(), Vec3::zeros()),
+        (-Vec3::y(), Vec3::y() * 0.4),
+    ];
+    let statics = statics.into_iter().zip(0..).map(|((normal, at), id)| wall(id, normal, at)).collect();
+    let mut grains = Vec::new();
+    for k in 0..5 * 5 * 6u64 {
+        let (x, y, z) = (k % 5, k / 5 % 5, k / 25);
+        let place = Vec3::new(x as f64 + 0.6, y as f64 + 0.6, z as f64 + 0.6) * 0.07;
+        let velocity = Vec3::new((k % 7) as f64 - 3.0, (k % 5) as f64 - 2.0, -1.0);
+        if k as usize % size == rank {
+            grains.push(sphere(5 + k, if k % 3 == 0 { 0.015 } else { 0.03 }, place, velocity));
+        }
+    }
+    Scene {
+        groups: vec!["all".into()],
+        materials: vec!["stone".into()],
+        laws,
+        statics,
+        grains,
+        ..Default::default()
+    }
+}
+
+fn run(comm: &dyn Comm, activation: Activation, steps: usize) -> (Vec<Body>, Vec<StepReport>, Observation) {
+    let options =
+        solve::Options { tolerance: 1e-5, maximum_sweeps: 60, check_every: 10, ..Default::default() };
+    let scene = scene(comm.rank(), comm.size(), activation);
+    let mut stepper = Stepper::new(scene, physics(), options, DecompositionOptions::default(), comm);
+    let reports = (0..steps)
+        .map(|_| {
+            let report = stepper.step();
+            StepReport { migrated: 0, ..report }
+        })
+        .collect();
+    (stepper.scene().grains.clone(), reports, stepper.observe())
+}
+
+#[test]
+fn any_number_of_ranks_gives_the_same_bits() {
+    for activation in [Activation::Predictive, Activation::GapActivated] {
+        let (bodies, reports, observation) = run(&Solo, activation, 150);
+        assert!(reports.last().unwrap().contact_points > 100, "{:?}", reports.last());
+        for size in [2, 3, 4, 7] {
+            let parts = threads::run(size, |comm| run(comm, activation, 150));
+            for (rank, (_, part_reports, part_observation)) in parts.iter().enumerate() {
+                for (one, other) in reports.iter().zip(part_reports) {
+                    assert_eq!(one, other, "rank {rank} of {size}");
+                }
+                assert_eq!(*part_observation, observation);
+            }
+            let mut together: Vec<Body> = parts.into_iter().flat_map(|(bodies, ..)| bodies).collect();
+            together.sort_by_key(|body| body.id);
+            assert_eq!(together, bodies, "{size} ranks");
+        }
+    }
+}
+
+#[test]
+fn a_closed_system_keeps_its_momentum() {
+    let mut scene = scene(0, 1, Activation::GapActivated);
+    scene.statics.clear();
+    let physics = Physics { gravity: Arc::new(|_| Vec3::zeros()), ..physics() };
+    // Towards the middle, so that they collide.
+    for body in &mut scene.grains {
+        body.velocity = (Vec3::new(0.2, 0.2, 0.2) - body.pose.position) * 5.0 + Vec3::new(0.1, 0.2, 0.3);
+    }
+    let mut stepper =
+        Stepper::new(scene, physics, solve::Options::default(), DecompositionOptions::default(), &Solo);
+    let before = stepper.observe();
+    let mut touched = 0;
+    for _ in 0..100 {
+        touched += stepper.step().contact_points;
+    }
+    let after = stepper.observe();
+    assert!(touched > 1000);
+    let scale: f64 = stepper.scene().grains.iter().map(|body| body.mass * body.velocity.norm()).sum();
+    assert!((after.momentum - before.momentum).norm() < 1e-12 * scale);
+    assert!(after.kinetic_energy < before.kinetic_energy);
+}
