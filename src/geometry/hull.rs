@@ -67,10 +67,14 @@ fn checked_size(points: &[Vec3]) -> Result<(f64, f64), HullError> {
     let size = (max - min).max();
     let largest = min.amax().max(max.amax());
     let tolerance = (RELATIVE_TOLERANCE * size).max(8.0 * f64::EPSILON * largest);
+    // The extent of finite points may be infinite.
+    if size > 1e30 {
+        return Err(HullError::Size { size });
+    }
     if size <= tolerance {
         return Err(HullError::Coincident { found: points.len(), tolerance });
     }
-    if !(1e-30..=1e30).contains(&size) {
+    if size < 1e-30 {
         return Err(HullError::Size { size });
     }
     Ok((size, tolerance))

@@ -3,6 +3,7 @@
 pub mod grading;
 pub mod hull;
 pub mod mass;
+pub mod mesh_file;
 pub mod packing;
 pub mod pose;
 pub mod random;
@@ -13,6 +14,7 @@ pub mod stone;
 pub use grading::{EN_13450_A, Grading, GradingError, Passing, PassingLimit, SizeDistribution};
 pub use hull::{HullError, convex_hull};
 pub use mass::{MassError, MassProperties, mass_properties};
+pub use mesh_file::{MeshError, MeshFile, Place};
 pub use packing::{Overflow, PackingError, place};
 pub use pose::{Aabb, Pose};
 pub use random::Random;

@@ -10,7 +10,8 @@
 
 use super::{Quat, Vec3};
 
-/// A stream of random numbers.
+/// A stream of random numbers. By convention grain k of a group draws from stream k; streams from 2⁶³ up are for what
+/// belongs to no grain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Random {
     seed: u64,

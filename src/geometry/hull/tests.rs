@@ -223,8 +223,10 @@ fn what_has_no_volume_is_refused() {
         points[5].y = bad;
         assert!(matches!(convex_hull(&points), Err(HullError::NotFinite { index: 5, .. })));
     }
-    let huge: Vec<Vec3> = lattice(2).iter().map(|p| p * 1e200).collect();
-    assert!(matches!(convex_hull(&huge), Err(HullError::Size { .. })));
+    for scale in [1e200, f64::MAX] {
+        let huge: Vec<Vec3> = lattice(2).iter().map(|p| p * 2.0 * scale).collect();
+        assert!(matches!(convex_hull(&huge), Err(HullError::Size { .. })));
+    }
     let tiny: Vec<Vec3> = lattice(2).iter().map(|p| p * 1e-200).collect();
     assert!(matches!(convex_hull(&tiny), Err(HullError::Size { .. })));
 }
