@@ -16,7 +16,6 @@
 //! that is already aligned stays as it is, and equal moments (a cube, a disc) leave what they leave open unturned.
 
 use super::{Convex, Mat3, Part, Polyhedron, Pose, Quat, Shape, Vec3};
-use std::sync::Arc;
 use thiserror::Error;
 
 /// Moments closer than this, relative to the largest, count as equal.
@@ -80,7 +79,7 @@ impl Shape {
         let inverse = Pose::new(back, -(back * frame.position));
         match self {
             Shape::Convex(Convex::Polyhedron(polyhedron)) => {
-                Shape::Convex(Convex::Polyhedron(Arc::new(polyhedron.transformed(&inverse))))
+                Shape::polyhedron(polyhedron.transformed(&inverse))
             }
             // A sphere stands at its centre, and a half-space has no mass properties to come with.
             Shape::Convex(_) => self.clone(),

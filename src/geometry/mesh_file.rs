@@ -58,7 +58,10 @@ pub enum MeshError {
     #[error("{}: holds no triangles; a body needs at least four", path.display())]
     Empty { path: PathBuf },
     #[error(
-        "{}, {place}: the surface is not closed: the edge from {from:?} to {to:?} is used {forward} times this way and {backward} times the other way; in a closed surface with all triangles counter-clockwise seen from outside, both are equal", path.display()
+        "{}, {place}: the surface is not closed: the edge from {from:?} to {to:?} is used {forward} times this way and \
+         {backward} times the other way; in a closed surface with all triangles counter-clockwise seen from outside, \
+         both are equal",
+        path.display()
     )]
     NotClosed { path: PathBuf, place: Place, from: [f64; 3], to: [f64; 3], forward: usize, backward: usize },
 }

@@ -64,6 +64,10 @@ impl Shape {
         Shape::Convex(Convex::Sphere { radius })
     }
 
+    pub fn polyhedron(polyhedron: Polyhedron) -> Self {
+        Shape::Convex(Convex::Polyhedron(Arc::new(polyhedron)))
+    }
+
     /// The convex parts with their poses in the body frame.
     pub fn parts(&self) -> impl Iterator<Item = (Pose, &Convex)> {
         let (single, cluster) = match self {

@@ -162,7 +162,7 @@ fn shaped(rock: &Polyhedron, extents: &Vec3, wanted_size: f64) -> Option<Polyhed
 
 /// The polyhedron in its principal frame.
 fn principal(polyhedron: &Polyhedron) -> Option<Polyhedron> {
-    let shape = Shape::Convex(Convex::Polyhedron(Arc::new(polyhedron.clone())));
+    let shape = Shape::polyhedron(polyhedron.clone());
     let properties = mass_properties(&shape, 1.0).ok()?;
     match shape.recentred(&properties) {
         Shape::Convex(Convex::Polyhedron(moved)) => Some(Arc::unwrap_or_clone(moved)),
@@ -222,7 +222,7 @@ mod tests {
     fn stones_stand_in_their_principal_frame() {
         for stone in stones(&StoneParameters::default(), 100, 0.05) {
             let radius = stone.bounding_radius;
-            let shape = Shape::Convex(Convex::Polyhedron(Arc::new(stone)));
+            let shape = Shape::polyhedron(stone);
             let found = mass_properties(&shape, 2700.0).expect("a mass");
             assert!(found.centre.norm() < 1e-13 * radius);
             let turn = found.principal_rotation.to_rotation_matrix();

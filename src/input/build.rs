@@ -6,7 +6,7 @@ use super::case::*;
 use super::document::{Data, Entry, Origin, Value};
 use super::errors::{CaseError, ErrorKind};
 use super::expression::functions;
-use super::keys::Kind;
+use super::keys::{Kind, Range};
 use super::names::Names;
 use super::reader::{Reader, TableReader};
 use super::sections::CASE;
@@ -196,11 +196,11 @@ fn read_simulation(table: &TableReader) -> Option<Simulation> {
         }
         if let Some(gravity) = &gravity {
             let bad = sample_times(start_time, duration)
-                .find(|t| !gravity.evaluate(&[*t]).iter().all(|part| part.is_finite()));
+                .find(|t| !gravity.evaluate(&[*t]).iter().all(|part| Range::RATE.contains(*part)));
             if let Some(t) = bad {
                 table.relation(
                     "gravity",
-                    format!("found no finite value at t = {t} s, expected one at any time"),
+                    format!("found no usable value at t = {t} s, expected ±1e7 m/s² at most at any time"),
                 );
             }
         }

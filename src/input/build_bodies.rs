@@ -6,12 +6,14 @@ use super::case::*;
 use super::document::Data;
 use super::errors::ErrorKind;
 use super::expression::Expression;
-use super::keys::Choose;
+use super::keys::{Choose, Range};
 use super::motion::{Motion, VectorFormula};
 use super::names::Names;
 use super::reader::{TableReader, choose};
 use super::values::unit_and_length;
-use crate::geometry::{Pose, Vec3};
+use crate::geometry::{
+    Aabb, Grading, Overflow, Passing, Pose, Ratio, SizeDistribution, StoneParameters, Vec3,
+};
 use nalgebra::Unit;
 
 /// `time`: start and duration, if they are right.
@@ -106,9 +108,6 @@ fn read_prescribed(table: &TableReader, start: f64) -> Option<Motion> {
     } else if let Some(field) = table.field("angular_velocity") {
         field.vector().and_then(|velocity| {
             let (axis, rate) = unit_and_length(&velocity);
-            if !rate.is_finite() {
-                field.wrong();
-            }
             Some((axis.unwrap_or(Vec3::z()), steady(rate, start)?))
         })
     } else if table.has("rotation") {
@@ -136,10 +135,15 @@ fn check_motion(
 ) {
     for time in sample_times(start, duration) {
         let state = motion.at(time, pose);
-        let vectors = [state.pose.position, state.velocity, state.angular_velocity];
-        let finite = vectors.iter().all(|vector| vector.iter().all(|part| part.is_finite()));
-        if !finite || !state.pose.rotation.coords.iter().all(|part| part.is_finite()) {
-            let message = format!("found no finite motion at t = {time} s, expected one at any time");
+        let within = |vector: Vec3, range: Range| vector.iter().all(|part| range.contains(*part));
+        let right = within(state.pose.position, Range::PLACE)
+            && within(state.velocity, Range::RATE)
+            && within(state.angular_velocity, Range::RATE)
+            && state.pose.rotation.coords.iter().all(|part| part.is_finite());
+        if !right {
+            let message = format!(
+                "found no usable motion at t = {time} s, expected places within ±1e7 m and rates within ±1e7 at any time"
+            );
             table.reader.note(table.origin, &table.path, ErrorKind::Relation, message);
             return;
         }
@@ -173,9 +177,9 @@ pub(super) fn read_grains(
             users.add(material, true, count, &table.path, table.origin_of("material"));
         }
         if let (Some(velocity), Some(placing)) = (&velocity, placing) {
-            let middle = (placing.min + placing.max) / 2.0;
-            if !velocity.evaluate(middle.as_slice()).iter().all(|part| part.is_finite()) {
-                let message = "found no finite value in the middle of the region, expected one everywhere";
+            let middle = (placing.region.min + placing.region.max) / 2.0;
+            if !velocity.evaluate(middle.as_slice()).iter().all(|part| Range::RATE.contains(*part)) {
+                let message = "found no usable value in the middle of the region, expected ±1e7 m/s at most";
                 table.relation("velocity", message.to_string());
             }
         }
@@ -202,27 +206,20 @@ fn read_generator(table: &TableReader, shapes: &ReadShapes) -> Option<Generator>
     match table.variant?.name {
         "stones" => {
             let placing = read_placing(table);
-            let grading = read_grading(table);
-            let vertices = table.count("vertices");
-            let [elongation, flatness] = ["elongation", "flatness"].map(|key| {
-                let ratio = table.table(key)?;
-                let (mean, standard_deviation) = (ratio.number("mean"), ratio.number("standard_deviation"));
-                Some(Ratio { mean: mean?, standard_deviation: standard_deviation? })
-            });
-            let roughness = table.number("roughness");
-            Some(Generator::Stones {
-                placing: placing?,
-                grading: grading?,
-                vertices: vertices?,
-                elongation: elongation?,
-                flatness: flatness?,
-                roughness: roughness?,
-            })
+            let sizes = read_grading(table).map(SizeDistribution::Grading);
+            let stone = read_stone(table);
+            Some(Generator::Stones { placing: placing?, sizes: sizes?, stone: stone? })
         }
         "spheres" => {
             let placing = read_placing(table);
-            let radius = table.field("radius").and_then(|field| field.span());
-            Some(Generator::Spheres { placing: placing?, radius: radius? })
+            let sizes = match table.field("radius") {
+                Some(field) => field.span().and_then(|[least, greatest]| {
+                    let sizes = SizeDistribution::uniform(2.0 * least, 2.0 * greatest);
+                    sizes.inspect_err(|error| field.note(ErrorKind::Value, refused("a radius", error))).ok()
+                }),
+                None => read_grading(table).map(SizeDistribution::Grading),
+            };
+            Some(Generator::Spheres { placing: placing?, sizes: sizes? })
         }
         "shape" => {
             let placing = read_placing(table);
@@ -249,6 +246,7 @@ fn read_generator(table: &TableReader, shapes: &ReadShapes) -> Option<Generator>
 fn read_placing(table: &TableReader) -> Option<Placing> {
     let count = table.count("count");
     let seed = table.count("seed");
+    let gap = table.number("gap");
     let grow = table.choice("grow");
     let region = table.table("region")?;
     let min = region.field("min").and_then(|field| field.vector());
@@ -259,14 +257,41 @@ fn read_placing(table: &TableReader) -> Option<Placing> {
         region.relation("max", format!("found {high}, expected more than min, {low}, in each direction"));
         return None;
     }
-    Some(Placing { count: count?, seed: seed?, min, max, grow: grow? })
+    let overflow = match grow? {
+        Grow::Up => Overflow::GrowUp,
+        Grow::None => Overflow::Refuse,
+    };
+    Some(Placing { count: count?, seed: seed?, region: Aabb { min, max }, gap: gap?, overflow })
+}
+
+fn read_stone(table: &TableReader) -> Option<StoneParameters> {
+    let vertices = table.count("vertices");
+    let [elongation, flatness] = ["elongation", "flatness"].map(|key| {
+        let ratio = table.table(key)?;
+        let (mean, standard_deviation) = (ratio.number("mean"), ratio.number("standard_deviation"));
+        Some(Ratio { mean: mean?, standard_deviation: standard_deviation? })
+    });
+    let roughness = table.number("roughness");
+    let vertices = u32::try_from(vertices?).ok()?;
+    let stone =
+        StoneParameters { vertices, elongation: elongation?, flatness: flatness?, roughness: roughness? };
+    if let Err(error) = stone.check() {
+        table.reader.note(table.origin, &table.path, ErrorKind::Relation, refused("a kind of stone", &error));
+        return None;
+    }
+    Some(stone)
+}
+
+/// What another room refuses, in the form of this one.
+pub(super) fn refused(what: &str, error: &dyn std::error::Error) -> String {
+    format!("found {what} that cannot be used, expected another: {error}")
 }
 
 fn read_grading(table: &TableReader) -> Option<Grading> {
     let field = table.field("grading")?;
     if let Data::Text(text) = &field.value.data {
         return match choose(text, StandardGrading::CHOICES, &field.kind.describe()) {
-            Ok(index) => Some(Grading::Standard(StandardGrading::ALL[index])),
+            Ok(index) => Some(StandardGrading::ALL[index].curve()),
             Err(message) => {
                 field.note(ErrorKind::Value, message);
                 None
@@ -305,5 +330,21 @@ fn read_grading(table: &TableReader) -> Option<Grading> {
         );
         return None;
     }
-    Some(Grading::Curve { sieve, passing })
+    let points = sieve.iter().zip(&passing).map(|(&sieve, &percent)| Passing { sieve, percent }).collect();
+    match Grading::new(points) {
+        Ok(grading) => Some(grading),
+        Err(error) => {
+            curve.reader.note(curve.origin, &curve.path, ErrorKind::Value, refused("a grading", &error));
+            None
+        }
+    }
+}
+
+impl StandardGrading {
+    /// The middle of what the standard allows.
+    pub fn curve(self) -> Grading {
+        match self {
+            StandardGrading::En13450A => Grading::en_13450_a(),
+        }
+    }
 }

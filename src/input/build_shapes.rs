@@ -1,13 +1,16 @@
 //! Shapes of the case: reading, orientation, and clusters flattened to plain parts.
 
+use super::build_bodies::refused;
 use super::case::{ClusterPart, NamedShape, ShapeKind};
 use super::document::Origin;
 use super::errors::ErrorKind;
+use super::keys::Range;
 use super::names::Names;
 use super::reader::{Reader, TableReader};
-use crate::geometry::{Pose, Quat, Vec3};
+use crate::geometry::{MeshFile, Pose, Quat, Vec3, convex_hull};
 use nalgebra::Unit;
 use std::cell::RefCell;
+use std::sync::Arc;
 
 /// Most parts of a cluster after flattening.
 const MAXIMUM_PARTS: usize = 10_000;
@@ -85,47 +88,41 @@ fn too_many(reader: &Reader, origin: &Origin, path: &str, found: usize) {
     reader.note(origin, path, ErrorKind::Relation, message);
 }
 
+/// The hull of the points in the case or in a file.
 fn read_polyhedron(table: &TableReader) -> Option<ShapeKind> {
     let scale = table.number("scale");
-    if table.has("file") {
-        let field = table.field("file")?;
-        let file = field.existing_file()?;
-        let extension = file.extension().map(|extension| extension.to_string_lossy().to_lowercase());
-        if !matches!(extension.as_deref(), Some("stl" | "obj")) {
-            field.note(ErrorKind::Value, format!("found {:?}, expected a .stl or .obj file", file.display()));
-            return None;
+    let field = table.field("file").or_else(|| table.field("vertices"))?;
+    let points = match table.has("file") {
+        true => {
+            let mesh =
+                MeshFile::read(&field.existing_file()?).and_then(|mesh| mesh.check_closed().map(|_| mesh));
+            match mesh {
+                Ok(mesh) => mesh.vertices,
+                Err(error) => {
+                    field.note(ErrorKind::Value, refused("a mesh", &error));
+                    return None;
+                }
+            }
         }
-        return Some(ShapeKind::MeshFile { file, scale: scale? });
-    }
-    let field = table.field("vertices")?;
-    let (vertices, scale) = (field.points()?, scale?);
-    let vertices: Vec<Vec3> = vertices.iter().map(|vertex| vertex * scale).collect();
-    if !spans_space(&vertices) {
-        let found = format!("found {} points in one plane", vertices.len());
-        field.note(ErrorKind::Value, format!("{found}, expected points that enclose a volume"));
-        return None;
-    }
-    Some(ShapeKind::Polyhedron { vertices })
-}
-
-/// Whether points do not lie in a plane, with a thickness of at least 1e-9 of their extent. Takes the point farthest from
-/// the first, the one farthest from their line and the one farthest from that plane; false for sizes beyond doubles.
-fn spans_space(points: &[Vec3]) -> bool {
-    let farthest = |distance: &dyn Fn(&Vec3) -> f64| {
-        points
-            .iter()
-            .map(|point| (distance(point), *point))
-            .fold((0.0, points[0]), |best, next| if next.0 > best.0 { next } else { best })
+        false => field.points()?,
     };
-    let (length, second) = farthest(&|point| (point - points[0]).norm());
-    if !length.is_finite() || length <= 0.0 {
-        return false;
+    let scale = scale?;
+    let points: Vec<Vec3> = points.iter().map(|point| point * scale).collect();
+    match convex_hull(&points) {
+        Ok(hull) if Range::SIZE.contains(hull.bounding_radius) => {
+            Some(ShapeKind::Polyhedron { hull: Arc::new(hull) })
+        }
+        Ok(hull) => {
+            let (found, range) = (hull.bounding_radius, Range::SIZE.describe());
+            field.note(ErrorKind::Value, format!("found a size of {found} m, expected a size{range}"));
+            None
+        }
+        Err(error) => {
+            let message = format!("found points that enclose no volume, expected others: {error}");
+            field.note(ErrorKind::Value, message);
+            None
+        }
     }
-    let along = (second - points[0]) / length;
-    let (width, third) = farthest(&|point| (point - points[0]).cross(&along).norm());
-    let Some(normal) = (third - points[0]).cross(&along).try_normalize(1e-9 * length) else { return false };
-    let (thickness, _) = farthest(&|point| (point - points[0]).dot(&normal).abs());
-    width > 1e-9 * length && thickness > 1e-9 * length
 }
 
 /// A part and its copies.

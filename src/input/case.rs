@@ -4,8 +4,9 @@
 use super::expression::Scope;
 use super::keys::choices;
 use super::motion::{Motion, VectorFormula};
-use crate::geometry::{Pose, Vec3};
+use crate::geometry::{Aabb, Overflow, Polyhedron, Pose, SizeDistribution, StoneParameters, Vec3};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Everything that a case file says.
 #[derive(Clone, Debug, PartialEq)]
@@ -115,14 +116,10 @@ pub enum ShapeKind {
     Box {
         size: Vec3,
     },
-    /// The hull of these points, at least 4 that do not lie in a plane; scaled already.
+    /// The hull of the points of the case or of a mesh file, scaled, in the frame in which they are given (which need not
+    /// stand at the centre of mass).
     Polyhedron {
-        vertices: Vec<Vec3>,
-    },
-    /// The hull of the points of an STL or OBJ file, times `scale`.
-    MeshFile {
-        file: PathBuf,
-        scale: f64,
+        hull: Arc<Polyhedron>,
     },
     /// Everything with z ≤ 0; never on a free body.
     HalfSpace,
@@ -175,19 +172,14 @@ pub struct Grains {
 pub enum Generator {
     Stones {
         placing: Placing,
-        grading: Grading,
-        vertices: u64,
-        /// Intermediate over longest extent.
-        elongation: Ratio,
-        /// Shortest over intermediate extent.
-        flatness: Ratio,
-        /// In [0, 0.3].
-        roughness: f64,
+        /// Of the sieve sizes.
+        sizes: SizeDistribution,
+        stone: StoneParameters,
     },
     Spheres {
         placing: Placing,
-        /// [smallest, largest]; uniformly distributed between.
-        radius: [f64; 2],
+        /// Of the diameters.
+        sizes: SizeDistribution,
     },
     Shape {
         placing: Placing,
@@ -201,24 +193,16 @@ pub enum Generator {
     },
 }
 
-/// A ratio of lengths that varies from stone to stone.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Ratio {
-    /// In [0.3, 1].
-    pub mean: f64,
-    /// In [0, 0.3].
-    pub standard_deviation: f64,
-}
-
 /// Where loosely placed grains go.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Placing {
     /// In [1, 2^40].
     pub count: u64,
     pub seed: u64,
-    pub min: Vec3,
-    pub max: Vec3,
-    pub grow: Grow,
+    pub region: Aabb,
+    /// Least distance between grains at the start, ≥ 0.
+    pub gap: f64,
+    pub overflow: Overflow,
 }
 
 choices! {
@@ -243,17 +227,6 @@ choices! {
         Initial = "initial", "the loose start (`pos0`, `quat0`), at rest";
         Settled = "settled", "the state after settling (`settled`), with its velocities";
     }
-}
-
-/// Sizes of stones by mass.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Grading {
-    Standard(StandardGrading),
-    /// Increasing sieve sizes (m) with the percentage by mass that passes: not decreasing, from 0 to 100.
-    Curve {
-        sieve: Vec<f64>,
-        passing: Vec<f64>,
-    },
 }
 
 choices! {

@@ -102,8 +102,7 @@ pub(super) fn parse(source: &Source, index: usize) -> (Value, Vec<CaseError>) {
         .map(|error| {
             let span = error.span().unwrap_or(0..0);
             let origin = Origin { source: index, start: span.start, end: span.end };
-            let message =
-                format!("found text that is not TOML, expected otherwise: {}", error.message().trim());
+            let message = format!("not TOML: {}", error.message().trim());
             CaseError::at(source, &origin, "", ErrorKind::Syntax, message)
         })
         .collect();

@@ -96,7 +96,7 @@ pub enum Kind {
     CountPair(u64, u64),
     /// A number, or [smallest, largest].
     NumberOrSpan(Range),
-    /// A list of at least this many points.
+    /// A list of at least this many points, in the range of places.
     Points(usize),
     Choice(&'static [Choice]),
     /// A list of different words.
@@ -130,6 +130,17 @@ impl Range {
     pub const POSITIVE: Range = Range { low: 0.0, low_open: true, high: f64::INFINITY };
     pub const NOT_NEGATIVE: Range = Range { low: 0.0, low_open: false, high: f64::INFINITY };
 
+    /// Sizes, m. Beyond, squares and volumes leave what doubles can tell apart.
+    pub const SIZE: Range = Range::within(1e-9, 1e7);
+    /// Coordinates, m.
+    pub const PLACE: Range = Range::within(-1e7, 1e7);
+    /// Components of velocities, m/s or rad/s.
+    pub const RATE: Range = Range::within(-1e7, 1e7);
+    /// Densities, kg/m³.
+    pub const DENSITY: Range = Range::within(1e-9, 1e12);
+    /// Masses, kg.
+    pub const MASS: Range = Range::within(1e-30, 1e30);
+
     pub const fn within(low: f64, high: f64) -> Range {
         Range { low, low_open: false, high }
     }
@@ -145,14 +156,13 @@ impl Range {
 
     /// For instance " > 0", " in [0.5, 1]", or nothing.
     pub fn describe(&self) -> String {
+        let [low, high] = [self.low, self.high].map(short);
         match (self.low.is_finite(), self.high.is_finite()) {
             (false, false) => String::new(),
-            (true, false) if self.low_open => format!(" > {}", self.low),
-            (true, false) => format!(" ≥ {}", self.low),
-            (false, true) => format!(" ≤ {}", self.high),
-            (true, true) => {
-                format!(" in {}{}, {}]", if self.low_open { "(" } else { "[" }, self.low, self.high)
-            }
+            (true, false) if self.low_open => format!(" > {low}"),
+            (true, false) => format!(" ≥ {low}"),
+            (false, true) => format!(" ≤ {high}"),
+            (true, true) => format!(" in {}{low}, {high}]", if self.low_open { "(" } else { "[" }),
         }
     }
 }
@@ -204,6 +214,15 @@ impl Kind {
             Kind::ChoiceOrTable(choices, _) => format!("a table or one of {}", list(choices)),
             Kind::Parameters => "a table of named numbers".to_string(),
         }
+    }
+}
+
+/// A number without long rows of zeros.
+fn short(number: f64) -> String {
+    if number == 0.0 || (1e-3..1e5).contains(&number.abs()) {
+        format!("{number}")
+    } else {
+        format!("{number:e}")
     }
 }
 

@@ -170,7 +170,7 @@ fn kind_schema(kind: &Kind) -> Map<String, Value> {
         Kind::Numbers(range, least) => list(number(range), *least, None),
         Kind::CountPair(low, high) => list(count(*low, *high), 2, Some(2)),
         Kind::NumberOrSpan(range) => json!({ "anyOf": [number(range), list(number(range), 2, Some(2))] }),
-        Kind::Points(least) => list(list(number(&Range::ANY), 3, Some(3)), *least, None),
+        Kind::Points(least) => list(list(number(&Range::PLACE), 3, Some(3)), *least, None),
         Kind::Choice(choices) => words(choices),
         Kind::Choices(choices) => {
             let names: Vec<&str> = choices.iter().map(|choice| choice.name).collect();

@@ -22,8 +22,6 @@ pub(super) const fn plain(about: &'static str, keys: &'static [Key]) -> Section 
     Section { about, keys, variants: None, alternatives: &[] }
 }
 
-pub(super) const ANY_VECTOR: Kind = Kind::Vector(Range::ANY);
-
 pub static CASE: Section = plain(
     "The whole file.",
     &[
@@ -222,14 +220,14 @@ static SOLVER: Section = plain(
         ),
         key(
             "correction_slop",
-            Kind::Number(Range::NOT_NEGATIVE),
+            Kind::Number(Range::within(0.0, 1e7)),
             "m",
             Default("0.0"),
             "Penetration that the correction leaves alone.",
         ),
         key(
             "contact_margin",
-            Kind::Number(Range::POSITIVE),
+            Kind::Number(Range::SIZE),
             "m",
             Optional("chosen from sizes and speeds"),
             "Pairs nearer than this are kept as possible contacts.",
@@ -243,7 +241,7 @@ static MATERIAL: Section = plain(
         key("name", Kind::Name, "", Required, "By which bodies, grains and contacts refer to it."),
         key(
             "density",
-            Kind::Number(Range::POSITIVE),
+            Kind::Number(Range::DENSITY),
             "kg/m³",
             Required,
             "Of the solid. Of no effect on fixed and kinematic bodies.",
@@ -375,7 +373,7 @@ static DECOMPOSITION: Section = plain(
         ),
         key(
             "cell_size",
-            Kind::Number(Range::POSITIVE),
+            Kind::Number(Range::SIZE),
             "m",
             Optional("chosen from the sizes of the bodies"),
             "Edge of the cells that are shared out.",

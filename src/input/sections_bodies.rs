@@ -2,8 +2,12 @@
 
 use super::case::*;
 use super::keys::{Alternative, Choose, Key, Kind, Namespace, Need, Range, Section, Variant, Variants};
-use super::sections::{ANY_VECTOR, key, plain};
+use super::sections::{key, plain};
 use Need::{Default, Optional, Required};
+
+const ANY_VECTOR: Kind = Kind::Vector(Range::ANY);
+const PLACES: Kind = Kind::Vector(Range::PLACE);
+const RATES: Kind = Kind::Vector(Range::RATE);
 
 const fn variant(name: &'static str, about: &'static str, keys: &'static [Key]) -> Variant {
     Variant { name, about, keys, alternatives: &[] }
@@ -20,14 +24,14 @@ pub static SHAPE: Section = Section {
             variant(
                 "sphere",
                 "A ball centred at the origin.",
-                &[key("radius", Kind::Number(Range::POSITIVE), "m", Required, "Of the ball.")],
+                &[key("radius", Kind::Number(Range::SIZE), "m", Required, "Of the ball.")],
             ),
             variant(
                 "box",
                 "A cuboid centred at the origin, edges along the axes.",
                 &[key(
                     "size",
-                    Kind::Vector(Range::POSITIVE),
+                    Kind::Vector(Range::SIZE),
                     "m",
                     Required,
                     "Full edge lengths along x, y and z.",
@@ -94,7 +98,7 @@ static PART: Section = plain(
         ),
         key(
             "position",
-            ANY_VECTOR,
+            PLACES,
             "m",
             Default("[0.0, 0.0, 0.0]"),
             "Of the origin of the part's frame in the cluster's frame.",
@@ -185,7 +189,7 @@ pub static BODY: Section = Section {
         key("material", Kind::Reference(Namespace::Material), "", Required, "What it is made of."),
         key(
             "position",
-            ANY_VECTOR,
+            PLACES,
             "m",
             Default("[0.0, 0.0, 0.0]"),
             "Of the origin of the shape's frame, at the start.",
@@ -209,21 +213,21 @@ pub static BODY: Section = Section {
                 &[
                     key(
                         "velocity",
-                        ANY_VECTOR,
+                        RATES,
                         "m/s",
                         Default("[0.0, 0.0, 0.0]"),
                         "Of the centre of mass, at the start.",
                     ),
                     key(
                         "angular_velocity",
-                        ANY_VECTOR,
+                        RATES,
                         "rad/s",
                         Default("[0.0, 0.0, 0.0]"),
                         "At the start, in world axes.",
                     ),
                     key(
                         "mass",
-                        Kind::Number(Range::POSITIVE),
+                        Kind::Number(Range::MASS),
                         "kg",
                         Optional("density times volume"),
                         "Of the whole body; the inertia scales with it.",
@@ -253,7 +257,7 @@ static PRESCRIBED: Section = Section {
         ),
         key(
             "velocity",
-            ANY_VECTOR,
+            RATES,
             "m/s",
             Optional("no translation, or given by `position`"),
             "Constant velocity.",
@@ -267,14 +271,14 @@ static PRESCRIBED: Section = Section {
         ),
         key(
             "angular_velocity",
-            ANY_VECTOR,
+            RATES,
             "rad/s",
             Optional("no rotation, or given by `rotation`"),
             "Constant angular velocity, in world axes.",
         ),
         key(
             "pivot",
-            ANY_VECTOR,
+            PLACES,
             "m",
             Optional("the body's own origin"),
             "A world point on the axis of rotation at the start; it takes part in the translation.",
@@ -308,6 +312,7 @@ macro_rules! placed {
             key("count", Kind::Count(1, 1 << 40), "", Required, "How many."),
             key("seed", Kind::Count(0, i64::MAX as u64), "", Default("1"), "Of the random numbers: the same seed gives the same grains everywhere."),
             key("region", Kind::Table(&REGION), "", Required, "Where they are placed, loosely and without touching."),
+            key("gap", Kind::Number(Range::within(0.0, 1e7)), "m", Default("0.0"), "Least distance between their bounding spheres."),
             key("grow", Kind::Choice(Grow::CHOICES), "", Default("\"up\""), "What happens when they do not fit."),
             $($more),*
         ]
@@ -373,17 +378,27 @@ pub static GRAINS: Section = Section {
                     ),
                 ],
             ),
-            variant(
-                "spheres",
-                "Balls.",
-                placed![key(
-                    "radius",
-                    Kind::NumberOrSpan(Range::POSITIVE),
-                    "m",
-                    Required,
-                    "One for all, or a span that is filled evenly."
-                ),],
-            ),
+            Variant {
+                name: "spheres",
+                about: "Balls.",
+                keys: placed![
+                    key(
+                        "radius",
+                        Kind::NumberOrSpan(Range::SIZE),
+                        "m",
+                        Optional("given by `grading`"),
+                        "One for all, or a span that is filled evenly by number."
+                    ),
+                    key(
+                        "grading",
+                        Kind::ChoiceOrTable(StandardGrading::CHOICES, &GRADING),
+                        "",
+                        Optional("given by `radius`"),
+                        "Diameters by mass."
+                    ),
+                ],
+                alternatives: &[Alternative { sets: &[&["radius"], &["grading"]], required: true }],
+            },
             variant(
                 "shape",
                 "Copies of a shape.",
@@ -410,7 +425,7 @@ pub static GRAINS: Section = Section {
                         Default("\"initial\""),
                         "Which of its states.",
                     ),
-                    key("offset", ANY_VECTOR, "m", Default("[0.0, 0.0, 0.0]"), "Added to all positions."),
+                    key("offset", PLACES, "m", Default("[0.0, 0.0, 0.0]"), "Added to all positions."),
                 ],
             ),
         ],
@@ -435,8 +450,8 @@ static RATIO: Section = plain(
 static REGION: Section = plain(
     "A box along the world axes.",
     &[
-        key("min", ANY_VECTOR, "m", Required, "Its lowest corner."),
-        key("max", ANY_VECTOR, "m", Required, "Its highest corner."),
+        key("min", PLACES, "m", Required, "Its lowest corner."),
+        key("max", PLACES, "m", Required, "Its highest corner."),
     ],
 );
 
@@ -445,7 +460,7 @@ static GRADING: Section = plain(
     &[
         key(
             "sieve",
-            Kind::Numbers(Range::POSITIVE, 2),
+            Kind::Numbers(Range::SIZE, 2),
             "m",
             Required,
             "Sizes of square sieve openings, increasing.",

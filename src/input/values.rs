@@ -207,9 +207,9 @@ impl Field<'_> {
         let Kind::Points(least) = self.kind else { return None };
         match &self.value.data {
             Data::List(items) if items.len() >= *least => {
-                let expected = Kind::Vector(Range::ANY).describe();
+                let expected = Kind::Vector(Range::PLACE).describe();
                 let points: Vec<_> =
-                    items.iter().map(|item| self.vector_of(item, &Range::ANY, &expected)).collect();
+                    items.iter().map(|item| self.vector_of(item, &Range::PLACE, &expected)).collect();
                 points.into_iter().collect()
             }
             Data::List(items) => {

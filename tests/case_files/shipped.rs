@@ -1,8 +1,8 @@
 //! The shipped cases and the manual.
 
+use breccia::geometry::{Grading, Overflow, SizeDistribution, StoneParameters};
 use breccia::input::{
-    BodyMotion, ContactLaw, Generator, Grading, ShapeKind, StandardGrading, manual_markdown, read_case,
-    read_case_with,
+    BodyMotion, ContactLaw, Generator, ShapeKind, manual_markdown, read_case, read_case_with,
 };
 use std::path::{Path, PathBuf};
 
@@ -50,12 +50,11 @@ fn ballast_box_says_what_it_says() {
         let inside = body.pose.inverse_point(&breccia::geometry::Vec3::new(0.0, 0.0, 0.1));
         assert!(inside.z > 0.05, "{}: {inside}", body.name);
     }
-    let Generator::Stones { placing, grading, vertices, .. } = &case.grains[0].generator else {
-        panic!("stones")
-    };
-    assert_eq!((placing.count, placing.seed, *vertices), (300, 1, 25));
-    assert_eq!(placing.min.as_slice(), [-0.2, -0.2, 0.02]);
-    assert_eq!(*grading, Grading::Standard(StandardGrading::En13450A));
+    let Generator::Stones { placing, sizes, stone } = &case.grains[0].generator else { panic!("stones") };
+    assert_eq!((placing.count, placing.seed, placing.overflow), (300, 1, Overflow::GrowUp));
+    assert_eq!(placing.region.min.as_slice(), [-0.2, -0.2, 0.02]);
+    assert_eq!(*sizes, SizeDistribution::Grading(Grading::en_13450_a()));
+    assert_eq!(*stone, StoneParameters::default());
 }
 
 #[test]

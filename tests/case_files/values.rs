@@ -1,6 +1,6 @@
 //! What right values come out as: orientations, clusters, prescribed motions, spans, sizes.
 
-use breccia::geometry::{Pose, Vec3};
+use breccia::geometry::{Pose, SizeDistribution, Vec3};
 use breccia::input::{BodyMotion, Case, CaseErrors, Generator, ShapeKind, parse_case};
 use std::f64::consts::PI;
 use std::time::{Duration, Instant};
@@ -129,34 +129,80 @@ fn steady_motions_start_at_the_start() {
     let turned =
         body("motion = \"kinematic\"\nprescribed = { rotation = { axis = [1, 0, 0], angle = \"t\" } }");
     assert!(turned.warnings[0].contains("the body starts turned by 0.5"), "{:?}", turned.warnings);
-    let huge = "[[body]]\nname = \"b\"\nshape = \"ball\"\nmaterial = \"m\"\nmotion = \"kinematic\"\n\
+    let fast = "[[body]]\nname = \"b\"\nshape = \"ball\"\nmaterial = \"m\"\nmotion = \"kinematic\"\n\
         prescribed = { angular_velocity = [1.7e308, 1.7e308, 0] }\n";
     assert!(
-        wrong(huge).contains("body.b.prescribed.angular_velocity: found [1.7e308, 1.7e308, 0]"),
+        wrong(fast).contains("body.b.prescribed.angular_velocity: found 1.7e308, expected"),
         "{}",
-        wrong(huge)
+        wrong(fast)
     );
+    let far =
+        fast.replace("angular_velocity = [1.7e308, 1.7e308, 0]", "position = [\"1e9*(t - 0.5)\", 0, 0]");
+    assert!(wrong(&far).contains("body.b.prescribed: found no usable motion at t = "), "{}", wrong(&far));
 }
 
 #[test]
-fn spans_and_single_numbers_are_both_sizes() {
-    let radius = |text: &str| {
+fn sizes_are_single_or_spans_or_gradings() {
+    let sizes = |text: &str| {
         let case = right(&format!(
-            "[[grains]]\nname = \"g\"\ngenerator = \"spheres\"\nmaterial = \"m\"\ncount = \"10^3\"\nradius = {text}\n\
+            "[[grains]]\nname = \"g\"\ngenerator = \"spheres\"\nmaterial = \"m\"\ncount = \"10^3\"\ngap = 0.001\n{text}\n\
              region = {{ min = [0, 0, 0], max = [1, 1, 1] }}\nvelocity = [\"-y\", \"x\", 0]\n"
         ));
         assert_eq!(case.grains[0].velocity.evaluate(&[1.0, 2.0, 3.0]), Vec3::new(-2.0, 1.0, 0.0));
         match &case.grains[0].generator {
-            Generator::Spheres { radius, placing } => {
-                assert_eq!(placing.count, 1000);
-                *radius
+            Generator::Spheres { sizes, placing } => {
+                assert_eq!((placing.count, placing.gap), (1000, 0.001));
+                sizes.clone()
             }
             other => panic!("{other:?}"),
         }
     };
-    assert_eq!(radius("0.01"), [0.01, 0.01]);
-    assert_eq!(radius("\"0.02/2\""), [0.01, 0.01]);
-    assert_eq!(radius("[0.01, \"2*0.01\"]"), [0.01, 0.02]);
+    let uniform = |least, greatest| SizeDistribution::uniform(least, greatest).expect("right");
+    assert_eq!(sizes("radius = 0.01"), uniform(0.02, 0.02));
+    assert_eq!(sizes("radius = \"0.02/2\""), uniform(0.02, 0.02));
+    assert_eq!(sizes("radius = [0.01, \"2*0.01\"]"), uniform(0.02, 0.04));
+    let curve = sizes("grading = { sieve = [0.02, 0.03, 0.05], passing = [0, 40, 100] }");
+    assert_eq!(curve.range(), (0.02, 0.05));
+    assert_eq!(sizes("grading = \"EN 13450 A 31.5/50\"").range(), (0.0224, 0.063));
+}
+
+#[test]
+fn mesh_files_must_be_there_and_closed() {
+    let folder = std::env::temp_dir().join(format!("breccia-meshes-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let vertices = "v 0 0 0\nv 100 0 0\nv 0 100 0\nv 0 0 100\n";
+    let write = |name: &str, faces: &str| {
+        std::fs::write(folder.join(name), format!("{vertices}{faces}")).expect("a file");
+    };
+    write("closed.obj", "f 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n");
+    write("open.obj", "f 1 3 2\nf 1 2 4\nf 2 3 4\n");
+    write("broken.obj", "f 1 3 9\n");
+    write("mesh.ply", "");
+    let name = folder.join("case.toml").display().to_string();
+    let read = |file: &str| {
+        let text = format!(
+            "[simulation]\ntime_step = 1e-3\nduration = 1.0\n\
+             [[shape]]\nname = \"tool\"\nkind = \"polyhedron\"\nfile = \"{file}\"\nscale = 0.001\n"
+        );
+        parse_case(&name, &text, &[])
+    };
+    let case = read("closed.obj").unwrap_or_else(|errors| panic!("{errors}"));
+    let ShapeKind::Polyhedron { hull } = &case.shapes[0].kind else { panic!("a polyhedron") };
+    assert_eq!(hull.faces.len(), 4);
+    assert!((hull.bounding_radius - 0.1).abs() < 1e-12);
+    for (file, message) in [
+        ("open.obj", "the surface is not closed"),
+        ("broken.obj", "line 5"),
+        ("mesh.ply", "a mesh file ends in .obj or .stl"),
+        ("none.obj", "found no file at \"none.obj\""),
+    ] {
+        let errors = read(file).expect_err(file).to_string();
+        assert!(
+            errors.contains("case.toml:7: shape.tool.file: found") && errors.contains(message),
+            "{errors}"
+        );
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
 }
 
 #[test]

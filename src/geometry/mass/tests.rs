@@ -1,13 +1,14 @@
 use super::super::random::Random;
 use super::*;
 use crate::geometry::convex_hull;
+use std::sync::Arc;
 
 fn polyhedron(points: &[Vec3]) -> Shape {
-    Shape::Convex(Convex::Polyhedron(Arc::new(convex_hull(points).expect("a hull"))))
+    Shape::polyhedron(convex_hull(points).expect("a hull"))
 }
 
 fn box_shape(half: Vec3) -> Shape {
-    Shape::Convex(Convex::Polyhedron(Arc::new(Polyhedron::from_box(half))))
+    Shape::polyhedron(Polyhedron::from_box(half))
 }
 
 fn random_stone(seed: u64) -> Polyhedron {
@@ -133,7 +134,7 @@ fn agrees_with_monte_carlo() {
 #[test]
 fn recentred_shapes_are_centred_and_aligned() {
     for seed in 0..40 {
-        let stone = Shape::Convex(Convex::Polyhedron(Arc::new(random_stone(seed))));
+        let stone = Shape::polyhedron(random_stone(seed));
         let mut random = Random::new(seed, 2);
         let pose = Pose::new(random.rotation(), random.direction());
         let cluster = Shape::Cluster(Arc::new([
