@@ -103,7 +103,7 @@ pub fn run(
         row_failure: None,
         output_seconds: 0.0,
     };
-    run.to_the_end(case, seconds_setup)
+    run.complete(case, seconds_setup)
 }
 
 fn last_step(case: &Case, options: &Options) -> Result<u64, RunError> {
@@ -186,41 +186,35 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn to_the_end(mut self, case: &Case, seconds_setup: f64) -> Result<Ending, RunError> {
+    fn complete(mut self, case: &Case, seconds_setup: f64) -> Result<Ending, RunError> {
         let begun = Instant::now();
         let outcome = self.steps();
-        let digest = match &outcome {
+        let written = match &outcome {
             Ok(_) => self.timed(|run| run.files.write_final(&run.stepper, &run.options.case_text)).map(Some),
             Err(_) => Ok(None),
         };
-        let observed = self.stepper.observe();
-        let (comm, options) = (self.comm, self.options);
+        let Run { options, comm, log, inventory, stepper, files, statistics, .. } = self;
         // Whatever has failed, the other files are closed whole.
-        let closed = self.files.close();
-        let closed = agree(comm, closed.map_err(RunError::from));
-        let (digest, written) = match digest {
+        let closed = files.close().map_err(RunError::from);
+        let closed = agree(comm, self.row_failure.map_or(Ok(()), Err).and(closed));
+        let (digest, written) = match written {
             Ok(digest) => (digest, closed),
             Err(error) => (None, Err(error.into())),
         };
         let outcome = outcome.and_then(|ending| written.map(|()| ending));
 
-        let mut seconds: Vec<(&str, f64)> = self.stepper.timers().phases().collect();
+        let mut seconds: Vec<(&str, f64)> = stepper.timers().phases().collect();
         seconds.push(("output", self.output_seconds));
         let table = PhaseTable::gather(&seconds, begun.elapsed().as_secs_f64(), comm);
-        let (status, message) = match &outcome {
-            Ok(Ending::Finished) => (Status::Finished, None),
-            Ok(Ending::Stopped(signal)) => (Status::Stopped, Some(format!("stopped by {}", signal.name()))),
-            Err(error) => (Status::Failed, Some(error.to_string())),
-        };
-        let scene = self.stepper.scene();
-        let statistics = &self.statistics;
+        let observed = stepper.observe();
+        let (status, message) = status(&outcome);
         let summary = Summary {
             identity: identity(case, options, comm, status),
             message,
             steps: statistics.steps,
-            last_step: scene.step,
-            time: self.stepper.physics().time(scene.step),
-            bodies: self.inventory.bodies(),
+            last_step: stepper.scene().step,
+            time: stepper.physics().time(stepper.scene().step),
+            bodies: inventory.bodies(),
             free_bodies: observed.bodies,
             contact_points: statistics.contact_points(),
             sweeps: statistics.sweeps(),
@@ -235,12 +229,12 @@ impl Run<'_> {
             phases: table.phases.clone(),
             digest,
             peak_memory: summary::peak_memory(comm),
-            groups: self.inventory.groups.clone(),
-            gradings: self.inventory.gradings.clone(),
+            groups: inventory.groups,
+            gradings: inventory.gradings,
         };
         let kept = summary::write(&summary, &options.directory.join("summary.json"), comm);
         let copied = options.summary.as_ref().map_or(Ok(()), |path| summary::write(&summary, path, comm));
-        describe::account(self.log, &summary, &table, statistics, &options.directory);
+        describe::account(log, &summary, &table, &statistics, &options.directory);
         let ending = outcome?;
         kept.and(copied).map(|()| ending)
     }
@@ -258,9 +252,8 @@ impl Run<'_> {
                 return Err(self.lost(id, &report));
             }
             if verdict.row_failed {
-                return Err(agree(self.comm, self.row_failure.take().map_or(Ok(()), Err))
-                    .err()
-                    .unwrap_or(RunError::Options("rank 0 could not write the series".into())));
+                let own = self.row_failure.take().map_or(Ok(()), Err);
+                agree(self.comm, own)?;
             }
             self.write(&report)?;
             if verdict.show {
@@ -341,6 +334,14 @@ impl Run<'_> {
         let result = work(self);
         self.output_seconds += begun.elapsed().as_secs_f64();
         result
+    }
+}
+
+fn status(outcome: &Result<Ending, RunError>) -> (Status, Option<String>) {
+    match outcome {
+        Ok(Ending::Finished) => (Status::Finished, None),
+        Ok(Ending::Stopped(signal)) => (Status::Stopped, Some(format!("stopped by {}", signal.name()))),
+        Err(error) => (Status::Failed, Some(error.to_string())),
     }
 }
 

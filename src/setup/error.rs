@@ -1,6 +1,6 @@
 //! What can go wrong between a case that reads well and a scene that can be stepped.
 
-use crate::geometry::{HullError, MassError, MeshError};
+use crate::geometry::MassError;
 use crate::output::OutputError;
 use decomposition::Comm;
 use std::path::PathBuf;
@@ -10,10 +10,6 @@ pub enum SetupError {
     /// All mistakes of the file.
     #[error("{0}")]
     Case(String),
-    #[error("shape {shape:?}: {problem}")]
-    Hull { shape: String, problem: HullError },
-    #[error("shape {shape:?}: {problem}")]
-    Mesh { shape: String, problem: MeshError },
     #[error("{name:?}: {problem}")]
     Mass { name: String, problem: MassError },
     /// A generator whose numbers do not go together.

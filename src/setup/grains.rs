@@ -6,21 +6,15 @@
 use super::error::{SetupError, agree};
 use super::inventory::AchievedGrading;
 use super::solids::{self, Solid, set_velocity};
-use crate::geometry::packing::{Overflow, place};
 use crate::geometry::{
-    Aabb, Grading, Passing, Pose, Quat, Random, Ratio, Shape, SizeDistribution, StoneParameters, Vec3,
-    convex_hull, stone,
+    Passing, Pose, Quat, Random, Shape, SizeDistribution, Vec3, convex_hull, place, stone,
 };
-use crate::input::{
-    self, Case, FileState, Generator, GrainOrientation, Grains, Grow, Placing, StandardGrading,
-};
+use crate::input::{Case, FileState, Generator, GrainOrientation, Grains, Placing};
 use crate::output::{SceneFile, SceneRow, share};
 use crate::scene::{Body, BodyId};
 use decomposition::{Comm, ExactSum};
+use rayon::prelude::*;
 use std::path::Path;
-
-/// Free space between placed grains, as a share of the largest bounding radius: they touch nothing at the start.
-const GAP: f64 = 0.01;
 
 /// The random stream of the placement; grains use their own number as stream.
 const PLACING_STREAM: u64 = u64::MAX - 1;
@@ -54,34 +48,21 @@ pub(super) fn generate(
 ) -> Result<Made, SetupError> {
     let builder = Builder { case, grains, place, comm };
     match &grains.generator {
-        Generator::Stones { placing, grading, vertices, elongation, flatness, roughness } => {
-            let sizes = builder.sizes(grading);
-            let parameters = StoneParameters {
-                vertices: u32::try_from(*vertices).unwrap_or(u32::MAX),
-                elongation: ratio(elongation),
-                flatness: ratio(flatness),
-                roughness: *roughness,
-            };
-            let checked = parameters.check().map_err(|error| builder.wrong(error));
-            let sizes = agree(comm, checked.and(sizes))?;
+        Generator::Stones { placing, sizes, stone: parameters } => {
             let mut made = builder.placed(placing, |index| {
                 let mut random = Random::new(placing.seed, index);
                 let turn = random.rotation();
                 let size = sizes.size(placing.seed, index);
-                let shape = Shape::Convex(solids::polyhedron(stone(&parameters, size, &mut random)));
+                let shape = Shape::Convex(solids::polyhedron(stone(parameters, size, &mut random)));
                 Ok((builder.solid(&shape)?, turn))
             })?;
-            made.grading = Some(builder.achieved(&sizes, placing, &made.bodies));
+            made.grading = builder.achieved(sizes, placing, &made.bodies);
             Ok(made)
         }
-        Generator::Spheres { placing, radius: [least, greatest] } => {
-            let sizes = SizeDistribution::uniform(*least, *greatest).map_err(|error| builder.wrong(error));
-            let sizes = agree(comm, sizes)?;
-            builder.placed(placing, |index| {
-                let shape = Shape::sphere(sizes.size(placing.seed, index));
-                Ok((builder.solid(&shape)?, Quat::identity()))
-            })
-        }
+        Generator::Spheres { placing, sizes } => builder.placed(placing, |index| {
+            let shape = Shape::sphere(0.5 * sizes.size(placing.seed, index));
+            Ok((builder.solid(&shape)?, Quat::identity()))
+        }),
         Generator::Shape { placing, shape, orientation } => {
             let solid = agree(comm, builder.solid(&shapes[*shape]))?;
             builder.placed(placing, |index| {
@@ -92,12 +73,8 @@ pub(super) fn generate(
                 Ok((solid.clone(), turn))
             })
         }
-        Generator::File { file, state, offset } => builder.from_file(file, *state, offset),
+        Generator::File { file, state, offset } => builder.read_file(file, *state, offset),
     }
-}
-
-fn ratio(ratio: &input::Ratio) -> Ratio {
-    Ratio { mean: ratio.mean, standard_deviation: ratio.standard_deviation }
 }
 
 struct Builder<'a> {
@@ -118,41 +95,23 @@ impl Builder<'_> {
         Solid::new(shape, density, None).map_err(problem)
     }
 
-    fn sizes(&self, grading: &input::Grading) -> Result<SizeDistribution, SetupError> {
-        let curve = match grading {
-            input::Grading::Standard(StandardGrading::En13450A) => Grading::en_13450_a(),
-            input::Grading::Curve { sieve, passing } => {
-                let point = |(&sieve, &percent): (&f64, &f64)| Passing { sieve, percent };
-                let points = sieve.iter().zip(passing).map(point).collect();
-                Grading::new(points).map_err(|error| self.wrong(error))?
-            }
-        };
-        Ok(SizeDistribution::Grading(curve))
-    }
-
     /// Collective: this rank's share of the grains, at their places. `make` gives a grain's solid and orientation.
     fn placed(
         &self,
         placing: &Placing,
-        make: impl Fn(u64) -> Result<(Solid, Quat), SetupError>,
+        make: impl Fn(u64) -> Result<(Solid, Quat), SetupError> + Send + Sync,
     ) -> Result<Made, SetupError> {
         if placing.count > MOST_PLACED {
             let problem = format!("{} grains cannot be placed, at most {MOST_PLACED}", placing.count);
             return Err(self.wrong(problem));
         }
         let own = share(placing.count, self.comm.rank(), self.comm.size());
-        let solids = own.clone().map(make).collect::<Result<Vec<_>, _>>();
+        let solids = own.clone().into_par_iter().map(make).collect::<Result<Vec<_>, _>>();
         let solids = agree(self.comm, solids)?;
         let radii: Vec<f64> = solids.iter().map(|(solid, _)| solid.shape.bounding_radius()).collect();
         let radii = self.all(&radii);
-        let largest = radii.iter().copied().fold(0.0, f64::max);
-        let region = Aabb { min: placing.min, max: placing.max };
-        let overflow = match placing.grow {
-            Grow::Up => Overflow::GrowUp,
-            Grow::None => Overflow::Refuse,
-        };
         let mut random = Random::new(placing.seed, PLACING_STREAM);
-        let centres = place(&radii, &region, GAP * largest, overflow, &mut random);
+        let centres = place(&radii, &placing.region, placing.gap, placing.overflow, &mut random);
         // The same arguments on every rank: the same result, good or bad.
         let centres = centres.map_err(|error| self.wrong(error))?;
         let bodies = own.zip(&solids).map(|(index, (solid, turn))| {
@@ -179,11 +138,14 @@ impl Builder<'_> {
     }
 
     /// Collective: the curve of the stones that were made, at the sieves of the curve that was wanted.
-    fn achieved(&self, sizes: &SizeDistribution, placing: &Placing, bodies: &[Body]) -> AchievedGrading {
-        let wanted = match sizes {
-            SizeDistribution::Grading(grading) => grading.points().to_vec(),
-            _ => Vec::new(),
-        };
+    fn achieved(
+        &self,
+        sizes: &SizeDistribution,
+        placing: &Placing,
+        bodies: &[Body],
+    ) -> Option<AchievedGrading> {
+        let SizeDistribution::Grading(grading) = sizes else { return None };
+        let wanted = grading.points().to_vec();
         let mut sums = vec![ExactSum::default(); wanted.len() + 1];
         for body in bodies {
             let size = sizes.size(placing.seed, body.id.0 - self.place.first_id);
@@ -198,10 +160,11 @@ impl Builder<'_> {
             percent: 100.0 * sum.value() / total,
         };
         let passing = wanted.iter().zip(&sums).map(share).collect();
-        AchievedGrading { grains: self.grains.name.clone(), passing, wanted }
+        Some(AchievedGrading { grains: self.grains.name.clone(), passing, wanted })
     }
 
-    fn from_file(&self, file: &Path, state: FileState, offset: &Vec3) -> Result<Made, SetupError> {
+    /// Collective.
+    fn read_file(&self, file: &Path, state: FileState, offset: &Vec3) -> Result<Made, SetupError> {
         let read = SceneFile::open(file).map_err(SetupError::from).and_then(|scene| {
             let own = share(scene.count(), self.comm.rank(), self.comm.size());
             let rows = scene.read(own.clone(), state == FileState::Settled)?;

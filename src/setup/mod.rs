@@ -65,7 +65,7 @@ pub fn build(case: &Case, comm: &dyn Comm) -> Result<Setup, SetupError> {
 
 /// The shapes, a scene with everything but free bodies, and the free `[[body]]`: the same on every rank.
 fn named_bodies(case: &Case) -> Result<(Vec<Shape>, Scene, Vec<Body>), SetupError> {
-    let shapes = solids::shapes(case)?;
+    let shapes = solids::shapes(case);
     let names =
         case.bodies.iter().map(|body| &body.name).chain(case.grains.iter().map(|grains| &grains.name));
     let mut scene = Scene {

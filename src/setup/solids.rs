@@ -1,50 +1,32 @@
 //! Shapes of the case as geometry, and what makes a body of one: mass, moments and the body frame.
 
-use super::error::SetupError;
-use crate::geometry::{
-    Convex, MassError, MeshError, MeshFile, Part, Polyhedron, Pose, Shape, Vec3, convex_hull, mass_properties,
-};
-use crate::input::{Case, NamedShape, ShapeKind};
+use crate::geometry::{Convex, MassError, Part, Polyhedron, Pose, Shape, Vec3, mass_properties};
+use crate::input::{Case, ClusterPart, NamedShape, ShapeKind};
 use crate::scene::{Body, BodyId, Motion};
 use std::sync::Arc;
 
 /// The shapes of the case, by index, each in the frame in which the case gives it.
-pub(super) fn shapes(case: &Case) -> Result<Vec<Shape>, SetupError> {
-    let convex: Vec<Option<Convex>> = case.shapes.iter().map(convex).collect::<Result<_, _>>()?;
-    let shape = |(named, single): (&NamedShape, &Option<Convex>)| match (&named.kind, single) {
-        (ShapeKind::Cluster { parts }, _) => {
-            let place = |part: &crate::input::ClusterPart| {
-                // Clusters were flattened when the case was read: a part is never a cluster.
-                let convex = convex[part.shape].clone()?;
-                Some(Part { pose: part.pose, convex })
-            };
-            Shape::Cluster(parts.iter().filter_map(place).collect())
-        }
-        (_, Some(convex)) => Shape::Convex(convex.clone()),
-        (_, None) => Shape::Cluster(Arc::new([])),
+pub(super) fn shapes(case: &Case) -> Vec<Shape> {
+    let part = |part: &ClusterPart| {
+        let convex = convex(&case.shapes[part.shape].kind)?;
+        Some(Part { pose: part.pose, convex })
     };
-    Ok(case.shapes.iter().zip(&convex).map(shape).collect())
+    let shape = |named: &NamedShape| match &named.kind {
+        // Clusters were flattened when the case was read: every part is convex.
+        ShapeKind::Cluster { parts } => Shape::Cluster(parts.iter().filter_map(part).collect()),
+        single => convex(single).map_or_else(|| Shape::Cluster(Arc::new([])), Shape::Convex),
+    };
+    case.shapes.iter().map(shape).collect()
 }
 
 /// None for a cluster.
-fn convex(named: &NamedShape) -> Result<Option<Convex>, SetupError> {
-    let hull = |points: &[Vec3]| {
-        let problem = |problem| SetupError::Hull { shape: named.name.clone(), problem };
-        convex_hull(points).map(|hull| Some(polyhedron(hull))).map_err(problem)
-    };
-    match &named.kind {
-        ShapeKind::Sphere { radius } => Ok(Some(Convex::Sphere { radius: *radius })),
-        ShapeKind::Box { size } => Ok(Some(polyhedron(Polyhedron::from_box(size / 2.0)))),
-        ShapeKind::Polyhedron { vertices } => hull(vertices),
-        ShapeKind::MeshFile { file, scale } => {
-            let problem = |problem: MeshError| SetupError::Mesh { shape: named.name.clone(), problem };
-            let mesh = MeshFile::read(file).map_err(problem)?;
-            mesh.check_closed().map_err(problem)?;
-            let points: Vec<Vec3> = mesh.vertices.iter().map(|point| point * *scale).collect();
-            hull(&points)
-        }
-        ShapeKind::HalfSpace => Ok(Some(Convex::HalfSpace)),
-        ShapeKind::Cluster { .. } => Ok(None),
+fn convex(kind: &ShapeKind) -> Option<Convex> {
+    match kind {
+        ShapeKind::Sphere { radius } => Some(Convex::Sphere { radius: *radius }),
+        ShapeKind::Box { size } => Some(polyhedron(Polyhedron::from_box(size / 2.0))),
+        ShapeKind::Polyhedron { hull } => Some(Convex::Polyhedron(hull.clone())),
+        ShapeKind::HalfSpace => Some(Convex::HalfSpace),
+        ShapeKind::Cluster { .. } => None,
     }
 }
 
