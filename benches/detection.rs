@@ -43,7 +43,7 @@ fn broad_phase(ratio: f64, bodies: usize) {
     }
     let mut broad = BroadPhase::new();
     let mut pairs = Vec::new();
-    let rounds = (3_000_000 / bodies).max(3);
+    let rounds = (10_000_000 / bodies).max(8);
     let mut best = f64::INFINITY;
     for _ in 0..rounds {
         let start = Instant::now();

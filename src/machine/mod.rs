@@ -36,9 +36,17 @@ mod spec;
 mod stepping;
 
 #[cfg(test)]
+mod tests_builder;
+#[cfg(test)]
+mod tests_closed_forms;
+#[cfg(test)]
+mod tests_loops;
+#[cfg(test)]
 mod tests_multipliers;
 #[cfg(test)]
 mod tests_oracle;
+#[cfg(test)]
+mod tests_slider_crank;
 
 pub use builder::MachineBuilder;
 pub use closure::Closure;
@@ -52,4 +60,4 @@ pub use partition::{Partition, Partitioning};
 pub use reduction::Reduced;
 pub use spatial::{Twist, Wrench};
 pub use spec::{BodySpec, CutKind, CutSpec, Direction, ForceSpec, JointSpec, LinkLaw};
-pub use stepping::{BodyImpulse, Machine, MachineState};
+pub use stepping::{BodyImpulse, ForceEvaluation, Machine, MachineState};

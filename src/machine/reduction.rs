@@ -177,14 +177,8 @@ impl Reduced {
         }
     }
 
-    /// (25): `M_red` with its factor and inverse, and `f_red`. Needs map, bias, and the mass and force of `data`.
-    pub(super) fn update_dynamics(
-        &mut self,
-        model: &Model,
-        data: &Data,
-        partition: &Partition,
-    ) -> Result<(), MachineError> {
-        self.update_mass(model, data, partition)?;
+    /// `f_red` of (25). Needs map, bias, and the mass and force of `data`.
+    pub(super) fn update_force(&mut self, data: &Data, partition: &Partition) {
         let nv = data.mass.nrows();
         for i in 0..nv {
             self.net_force[i] = data.force[i];
@@ -202,10 +196,15 @@ impl Reduced {
             }
             self.force[k] = sum;
         }
-        Ok(())
     }
 
-    fn update_mass(&mut self, model: &Model, data: &Data, partition: &Partition) -> Result<(), MachineError> {
+    /// `M_red` of (25) with its factor and inverse. Needs the map, and the mass of `data`.
+    pub(super) fn update_mass(
+        &mut self,
+        model: &Model,
+        data: &Data,
+        partition: &Partition,
+    ) -> Result<(), MachineError> {
         let nu = partition.nu();
         for (k, &column) in partition.independent.iter().enumerate() {
             let mut target = self.mass_map.column_mut(k);

@@ -31,6 +31,17 @@ pub struct BodyImpulse {
     pub angular: Vec3,
 }
 
+/// At which velocity forces are evaluated within a step; see [`Machine::set_force_evaluation`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ForceEvaluation {
+    /// `f(q_m, v_n)`, as in the paper's (28): first order where forces depend on velocity, as gyroscopic ones do.
+    #[default]
+    StartVelocity,
+    /// `f(q_m, v_m)` with `v_m` predicted for the same moment as `q_m`: second order for θ = ½, at the price of a second
+    /// evaluation of the forces.
+    MiddleVelocity,
+}
+
 /// A mechanism that moves. Its loops are closed between calls, except after `advance_positions`.
 #[derive(Debug)]
 pub struct Machine {
@@ -52,6 +63,9 @@ pub struct Machine {
     pub(super) velocity: Vec<f64>,
     drift: Vec<f64>,
     prescribed_acceleration: Vec<f64>,
+    force_evaluation: ForceEvaluation,
+    /// Velocities at which forces are evaluated.
+    force_velocity: Vec<f64>,
     last_closure: Closure,
 }
 
@@ -113,6 +127,8 @@ impl Machine {
             velocity: vec![0.0; nv],
             drift: vec![0.0; nv],
             prescribed_acceleration: vec![0.0; model.prescribed.len()],
+            force_evaluation: ForceEvaluation::default(),
+            force_velocity: vec![0.0; nv],
             last_closure: Closure::default(),
             model,
             coordinates,
@@ -157,6 +173,11 @@ impl Machine {
     /// Of the last closure.
     pub fn closure(&self) -> Closure {
         self.last_closure
+    }
+
+    /// How forces are evaluated from the next `reduce` on. Not part of the state: set it again after a restart.
+    pub fn set_force_evaluation(&mut self, force_evaluation: ForceEvaluation) {
+        self.force_evaluation = force_evaluation;
     }
 
     pub fn set_quantity(&mut self, quantity: usize, value: f64) {
@@ -212,26 +233,46 @@ impl Machine {
             self.prescribed_acceleration[k] = (after - before) / h;
         }
         reduced.complete_velocity(model, data, partition, &mut self.velocity);
-        self.evaluate(t + self.advanced)?;
+        self.force_velocity.copy_from_slice(&self.velocity);
+        data.update_mass(model);
+        reduced.update_mass(model, data, partition)?;
+        self.evaluate_force(t + self.advanced)?;
+        if self.force_evaluation == ForceEvaluation::MiddleVelocity && self.advanced > 0.0 {
+            self.predict_middle_velocity();
+            self.evaluate_force(t + self.advanced)?;
+        }
         self.fill_operators(t, h);
         Ok(&self.operators)
     }
 
-    /// Reduced mass and force for `self.velocity` and `self.prescribed_acceleration`.
-    fn evaluate(&mut self, time: f64) -> Result<(), MachineError> {
-        let Machine { model, data, reduced, partition, velocity, coordinates, .. } = self;
-        data.update_velocities(model, velocity);
+    /// `force_velocity ← v_n + (t_m − t_n) dv`, kept admissible by (20) at `q_m`.
+    fn predict_middle_velocity(&mut self) {
+        let Machine { model, data, reduced, partition, force_velocity, .. } = self;
+        let nu = partition.nu();
+        for (k, &column) in partition.independent.iter().enumerate() {
+            let gain = (0..nu).map(|j| reduced.mass_inverse[(j, k)] * reduced.force[j]).sum::<f64>();
+            force_velocity[column] += self.advanced * gain;
+        }
+        for ((column, _), acceleration) in model.prescribed.iter().zip(&self.prescribed_acceleration) {
+            force_velocity[*column] += self.advanced * acceleration;
+        }
+        reduced.complete_velocity(model, data, partition, force_velocity);
+    }
+
+    /// Reduced force for `self.force_velocity` and `self.prescribed_acceleration`.
+    fn evaluate_force(&mut self, time: f64) -> Result<(), MachineError> {
+        let Machine { model, data, reduced, partition, force_velocity, coordinates, .. } = self;
+        data.update_velocities(model, force_velocity);
         data.update_loop_jacobian_rate(model);
-        data.update_mass(model);
-        data.update_forces(model, &coordinates.q, velocity, time, &self.quantities);
+        data.update_forces(model, &coordinates.q, force_velocity, time, &self.quantities);
         data.update_force(model);
         if let Some(k) = data.force.iter().position(|x| !x.is_finite()) {
-            return Err(MachineError::NotANumber {
-                what: format!("the force on `{}`", model.coordinate_name(k)),
-            });
+            let what = format!("the force on `{}`", model.coordinate_name(k));
+            return Err(MachineError::NotANumber { what });
         }
         reduced.update_bias(model, data, partition, &self.prescribed_acceleration);
-        reduced.update_dynamics(model, data, partition)
+        reduced.update_force(data, partition);
+        Ok(())
     }
 
     fn fill_operators(&mut self, t: f64, h: f64) {
@@ -409,10 +450,13 @@ impl Machine {
         let Machine { model, data, reduced, partition, coordinates, .. } = self;
         reduced.update_map(model, data, partition)?;
         self.velocity.copy_from_slice(&coordinates.v);
+        self.force_velocity.copy_from_slice(&coordinates.v);
+        data.update_mass(model);
+        reduced.update_mass(model, data, partition)?;
         for (k, (_, motion)) in model.prescribed.iter().enumerate() {
             self.prescribed_acceleration[k] = motion.sample(self.time).acceleration;
         }
-        self.evaluate(self.time)?;
+        self.evaluate_force(self.time)?;
         let dv_u = &self.reduced.mass_inverse * &self.reduced.force;
         Ok(&self.reduced.map * dv_u + &self.reduced.bias)
     }

@@ -6,9 +6,11 @@
 //! F = r − P_K(r − ρ û),       K = { ‖r_t‖ ≤ μ r_n }
 //! ```
 //!
-//! is zero exactly when (32) holds. The *natural-map error* takes ρ = 1 and is `sqrt(Σ‖F‖²) / max(‖q‖, ‖r‖, ‖u‖)`, `q`
-//! being the free relative velocity: the measure of Siconos and FCLib, so that numbers compare [Acary2018]. It mixes
-//! units; beside it stands the largest error as a velocity, `max ‖F‖/ρ` with `ρ = 1/W_nn`, which does not.
+//! is zero exactly when (32) holds. The *natural-map error* takes ρ = 1 and is `sqrt(Σ‖F‖²) / max(‖q‖, ‖r‖, ‖u‖)`, `q` being the free
+//! relative velocity: the measure of Siconos and FCLib, so that numbers compare [Acary2018]. The norms below the bar count the
+//! points that act (r_n > 0) or would close (q_n < 0): a predictive contact that stays open has its gap over h in `q`, which says
+//! nothing about the size of the problem. The measure mixes units; beside it stands the largest error as a velocity,
+//! `max ‖F‖/ρ` with `ρ = 1/W_nn`, which does not.
 
 use super::problem::{Problem, Twist};
 use crate::geometry::Vec3;
@@ -61,36 +63,58 @@ pub fn natural_map(impulse: Vec3, velocity: Vec3, friction: f64, rho: f64) -> Ve
     impulse - project_on_cone(impulse - shifted * rho, friction)
 }
 
-/// The residual terms of all points of this rank's problem.
-pub fn measure(problem: &Problem, velocities: &[Twist], impulses: &[[f64; 3]]) -> Partial {
-    let mut partial = Partial::default();
-    for (index, manifold) in problem.manifolds.iter().enumerate() {
-        let mut terms = [0.0; 4];
-        for place in problem.points_of(index) {
-            let point = &problem.points[place];
-            let bias = Vec3::new(point.bias, 0.0, 0.0);
-            let free = problem.relative_velocity(manifold, point, &problem.free_velocity) + bias;
-            let velocity = problem.relative_velocity(manifold, point, velocities) + bias;
-            let impulse = Vec3::from(impulses[place]);
-            let error = natural_map(impulse, velocity, manifold.friction, 1.0);
-            for (term, vector) in terms.iter_mut().zip([error, free, impulse, velocity]) {
-                *term += vector.norm_squared();
+/// Measures one problem, as often as asked.
+pub struct Meter<'a> {
+    problem: &'a Problem,
+    /// By point: the free relative velocity with its bias, and W_nn.
+    free: Vec<(Vec3, f64)>,
+}
+
+impl<'a> Meter<'a> {
+    pub fn new(problem: &'a Problem) -> Self {
+        let mut free = Vec::with_capacity(problem.points.len());
+        for (index, manifold) in problem.manifolds.iter().enumerate() {
+            for point in &problem.points[problem.points_of(index)] {
+                let velocity = problem.relative_velocity(manifold, point, &problem.free_velocity);
+                let delassus = problem.delassus(manifold, point);
+                free.push((velocity + Vec3::new(point.bias, 0.0, 0.0), delassus[(0, 0)]));
             }
-            let rho = 1.0 / problem.delassus(manifold, point)[(0, 0)];
-            let scaled = natural_map(impulse, velocity, manifold.friction, rho).norm() / rho;
-            // A NaN must not be lost in the maximum.
-            partial.worst_velocity = if scaled > partial.worst_velocity || scaled.is_nan() {
-                scaled
-            } else {
-                partial.worst_velocity
-            };
         }
-        // A manifold is summed by one rank in one order; only the sum over manifolds must not depend on order.
-        for (sum, term) in partial.sums.iter_mut().zip(terms) {
-            sum.add(term);
-        }
+        Self { problem, free }
     }
-    partial
+
+    /// The terms of this rank's points.
+    pub fn measure(&self, velocities: &[Twist], impulses: &[[f64; 3]]) -> Partial {
+        let problem = self.problem;
+        let mut partial = Partial::default();
+        for (index, manifold) in problem.manifolds.iter().enumerate() {
+            let mut terms = [0.0; 4];
+            for place in problem.points_of(index) {
+                let point = &problem.points[place];
+                let (free, delassus) = &self.free[place];
+                let velocity =
+                    problem.relative_velocity(manifold, point, velocities) + Vec3::new(point.bias, 0.0, 0.0);
+                let impulse = Vec3::from(impulses[place]);
+                terms[0] += natural_map(impulse, velocity, manifold.friction, 1.0).norm_squared();
+                if impulse.x > 0.0 || free.x < 0.0 {
+                    for (term, vector) in terms[1..].iter_mut().zip([*free, impulse, velocity]) {
+                        *term += vector.norm_squared();
+                    }
+                }
+                let error =
+                    natural_map(impulse, velocity, manifold.friction, 1.0 / delassus).norm() * delassus;
+                // A NaN must not be lost in the maximum.
+                if error > partial.worst_velocity || error.is_nan() {
+                    partial.worst_velocity = error;
+                }
+            }
+            // A manifold is summed by one rank in one order; only the sum over manifolds must not depend on order.
+            for (sum, term) in partial.sums.iter_mut().zip(terms) {
+                sum.add(term);
+            }
+        }
+        partial
+    }
 }
 
 #[cfg(test)]

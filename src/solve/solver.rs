@@ -2,7 +2,7 @@
 
 use super::colour::Colours;
 use super::problem::{Problem, Twist};
-use super::residual::{self, Partial, Residual};
+use super::residual::{Meter, Partial, Residual};
 use super::sweep::Sweep;
 
 /// What a contact point does when it is visited.
@@ -75,10 +75,11 @@ pub fn solve(
 ) -> Solution {
     let mut sweep = Sweep::new(problem, colours, options.law, shared);
     sweep.start(interface);
+    let meter = Meter::new(problem);
     let mut sweeps = 0;
     loop {
         let impulses = sweep.impulses(problem.points.len());
-        let mut partial = residual::measure(problem, &sweep.velocities, &impulses);
+        let mut partial = meter.measure(&sweep.velocities, &impulses);
         interface.reduce(&mut partial);
         let residual = partial.finish();
         let converged = residual.natural_map <= options.tolerance;

@@ -1,4 +1,5 @@
 use super::*;
+use crate::geometry::Vec3;
 use proptest::prelude::*;
 
 /// The oracle: every pair, straight from the definition.
