@@ -7,6 +7,8 @@ pub mod geometry;
 pub mod input;
 pub mod machine;
 pub mod output;
+pub mod run;
 pub mod scene;
+pub mod setup;
 pub mod solve;
 pub mod step;

@@ -1,1 +1,164 @@
-fn main() {}
+//! The command line of breccia.
+
+mod command_line;
+
+use breccia::run::{self, Ending, Log, RunError};
+use breccia::setup::{self, SetupError};
+use breccia::{input, output};
+use clap::Parser;
+use command_line::{CommandLine, RunArguments, Task};
+use decomposition::{Comm, Solo, World};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// A wrong case.
+const INPUT: u8 = 1;
+/// A panic, as Rust has it.
+const PANIC: i32 = 101;
+
+fn main() -> ExitCode {
+    let begun = Instant::now();
+    let arguments = CommandLine::try_parse().unwrap_or_else(|error| {
+        // All ranks see the same command line; one complaint is enough.
+        if launched_rank().is_none_or(|rank| rank == "0") {
+            error.exit();
+        }
+        std::process::exit(error.exit_code());
+    });
+    match arguments.task {
+        Task::Run(arguments) => parallel(&arguments, begun),
+        Task::Check { case, set } => report(check(&case, &set)),
+        Task::Schema => report(print(&format!("{:#}", input::schema()))),
+        Task::Manual => report(print(&input::manual_markdown())),
+        Task::Digest { path } => report(digest(&path)),
+    }
+}
+
+/// The rank that a launcher has given this process, before MPI is there to ask.
+fn launched_rank() -> Option<String> {
+    ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok())
+}
+
+/// A message for people, and the exit code.
+type Failure = (u8, String);
+
+fn report(result: Result<(), Failure>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err((code, message)) => {
+            complain(&message);
+            ExitCode::from(code)
+        }
+    }
+}
+
+fn complain(message: &str) {
+    let _ = writeln!(std::io::stderr(), "error: {message}");
+}
+
+/// A reader that has gone (`| head`) is no failure.
+fn print(text: &str) -> Result<(), Failure> {
+    let _ = writeln!(std::io::stdout(), "{text}");
+    Ok(())
+}
+
+fn check(case: &Path, set: &[(String, String)]) -> Result<(), Failure> {
+    let case = input::read_case_with(case, set).map_err(|errors| (INPUT, errors.to_string()))?;
+    let setup = setup::build(&case, &Solo).map_err(|error| (INPUT, error.to_string()))?;
+    print(&run::describe(&case, &setup.inventory))?;
+    print(&case.warnings.iter().map(|warning| format!("warning: {warning}\n")).collect::<String>())
+}
+
+fn digest(path: &Path) -> Result<(), Failure> {
+    let file = if path.is_dir() { path.join("final.h5") } else { path.to_path_buf() };
+    print(&output::digest(&file).map_err(|error| (INPUT, error.to_string()))?)
+}
+
+/// `breccia run`, on all ranks. A rank that fails alone, by a panic, ends the others with it.
+fn parallel(arguments: &RunArguments, begun: Instant) -> ExitCode {
+    let Some(world) = World::initialize() else {
+        complain("MPI cannot be started, or does not allow threads");
+        return ExitCode::from(INPUT);
+    };
+    let rank = world.rank();
+    let several = world.size() > 1;
+    std::panic::set_hook(Box::new(move |panic| {
+        let who = if several { format!("rank {rank}: ") } else { String::new() };
+        complain(&format!("{who}this is a mistake in breccia, please report it: {panic}"));
+    }));
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(arguments, begun, &world)));
+    match outcome {
+        Ok(Ok(Ending::Finished)) => ExitCode::SUCCESS,
+        Ok(Ok(Ending::Stopped(signal))) => ExitCode::from(signal.exit_code()),
+        Ok(Err(error)) => {
+            // All ranks have agreed to end: one complaint is enough.
+            if rank == 0 {
+                complain(&error.to_string());
+            }
+            ExitCode::from(error.exit_code())
+        }
+        Err(_) => world.abort(PANIC),
+    }
+}
+
+fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Ending, RunError> {
+    let threads =
+        arguments.threads.map_or_else(|| default_threads(comm.size()), |threads| threads.get().into());
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+    pool.map_err(|error| RunError::Options(format!("--threads {threads}: {error}")))?;
+    let mut log = Log::new(comm.rank() == 0);
+    let case = input::read_case_with(&arguments.case, &arguments.set);
+    let case = setup::agree(comm, case.map_err(|errors| SetupError::Case(errors.to_string())))?;
+    let options = run::Options {
+        directory: arguments.out.clone().unwrap_or_else(|| default_directory(&arguments.case)),
+        steps: arguments.steps,
+        until: arguments.until,
+        summary: arguments.summary.clone(),
+        overwrite: arguments.overwrite,
+        case_text: case_text(arguments),
+        threads,
+        begun,
+    };
+    run::check_same(&options, comm)?;
+    log.say(&format!(
+        "breccia {}, {} x {}",
+        env!("CARGO_PKG_VERSION"),
+        counted(comm.size(), "rank"),
+        counted(threads, "thread")
+    ));
+    log.say(&format!("{}: {}", arguments.case.display(), case.title));
+    case.warnings.iter().for_each(|warning| log.say(&format!("warning: {warning}")));
+    let setup = setup::build(&case, comm)?;
+    run::run(&case, setup, &options, comm, &mut log)
+}
+
+fn counted(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+/// What the launcher or the user has set aside for this rank; otherwise the whole machine for one rank, one core for each of several.
+fn default_threads(ranks: usize) -> usize {
+    let set = ["OMP_NUM_THREADS", "SLURM_CPUS_PER_TASK"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok()?.trim().parse().ok().filter(|threads| *threads > 0));
+    let alone = || std::thread::available_parallelism().map_or(1, usize::from);
+    set.unwrap_or_else(|| if ranks > 1 { 1 } else { alone() })
+}
+
+fn default_directory(case: &Path) -> PathBuf {
+    Path::new("out").join(case.file_stem().unwrap_or("run".as_ref()))
+}
+
+/// The case that the final state keeps: the file, and what the command line changed of it.
+fn case_text(arguments: &RunArguments) -> String {
+    // It has just been read as a case; should it be gone, the state is worth keeping without it.
+    let mut text = std::fs::read_to_string(&arguments.case).unwrap_or_default();
+    for (key, value) in &arguments.set {
+        text += &format!("# --set {key}={value}\n");
+    }
+    text
+}

@@ -74,9 +74,15 @@ impl Comm for World {
                 Some(start)
             })
             .collect();
-        let mut all = vec![0u8; lengths.iter().map(|&length| length as usize).sum()];
+        // The address of an empty slice of bytes is 1, which is what Open MPI calls MPI_IN_PLACE: a real address is needed
+        // even for nothing.
+        let mut sent = Vec::with_capacity(bytes.len().max(1));
+        sent.extend_from_slice(bytes);
+        let total = lengths.iter().map(|&length| length as usize).sum();
+        let mut all = Vec::with_capacity(std::cmp::max(total, 1));
+        all.resize(total, 0u8);
         let mut target = mpi::datatype::PartitionMut::new(&mut all[..], &lengths[..], &displacements[..]);
-        self.comm.all_gather_varcount_into(bytes, &mut target);
+        self.comm.all_gather_varcount_into(&sent[..], &mut target);
         let cut = |(&start, &length): (&i32, &i32)| all[start as usize..(start + length) as usize].to_vec();
         displacements.iter().zip(&lengths).map(cut).collect()
     }

@@ -12,6 +12,7 @@ pub mod ranks;
 pub mod restore;
 #[cfg(test)]
 mod samples;
+pub mod scene_file;
 mod seal;
 pub mod series;
 mod space;
@@ -26,5 +27,6 @@ pub use fields::{BodyField, BodyFile, BodyOptions, Spheres};
 pub use polydata::Precision;
 pub use ranks::share;
 pub use restore::{StateFile, digest};
+pub use scene_file::{SceneFile, SceneRow, SceneState};
 pub use series::{Column, ColumnKind, Series};
 pub use state::{Extra, ImpulseRow, StateHeader, write_state};

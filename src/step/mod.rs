@@ -315,7 +315,7 @@ fn contact_views(view: &View, assembled: &Assembled, solution: &Solution) -> Vec
 }
 
 /// Cuts the space that the grains take up. Collective.
-fn partition(scene: &Scene, options: &DecompositionOptions, comm: &dyn Comm) -> Partition {
+pub(crate) fn partition(scene: &Scene, options: &DecompositionOptions, comm: &dyn Comm) -> Partition {
     let mut extent = [f64::NEG_INFINITY; 7];
     for body in &scene.grains {
         for axis in 0..3 {

@@ -1,0 +1,104 @@
+//! What can be said on the command line.
+
+use clap::{Args, Parser, Subcommand};
+use std::num::NonZeroU16;
+use std::path::PathBuf;
+
+/// Machines working in granular media, by non-smooth contact dynamics.
+///
+/// A case is one TOML file: time step, materials, shapes, bodies, grains and what to write. Begin with
+///
+///   breccia run inputs/ballast-box.toml
+///
+/// and open out/ballast-box/bodies.vtkhdf in ParaView. On several cores or nodes:
+///
+///   mpirun -n 4 breccia run inputs/ballast-box.toml
+///
+/// The result has the same bits on any number of ranks and threads; `breccia digest out/ballast-box` shows it.
+#[derive(Parser)]
+#[command(name = "breccia", version, about, long_about, verbatim_doc_comment, max_term_width = 100)]
+pub struct CommandLine {
+    #[command(subcommand)]
+    pub task: Task,
+}
+
+#[derive(Subcommand)]
+pub enum Task {
+    Run(RunArguments),
+    /// Reads a case, builds its scene and describes it, without running it.
+    ///
+    /// All mistakes of the file come out at once, each with its line, its key, what was found and what would be right. If there are none,
+    /// it shows bodies by group with their masses, the contact table, the grading curve that generated stones have come to,
+    /// and an estimate of the memory needed.
+    Check {
+        /// The case file.
+        case: PathBuf,
+        /// Puts a value in place of the file's; see `breccia help run`.
+        #[arg(long, value_name = "KEY=VALUE", value_parser = assignment)]
+        set: Vec<(String, String)>,
+    },
+    /// Prints a JSON Schema of case files, with which editors complete and explain keys.
+    ///
+    /// For instance: breccia schema > case.schema.json, and "#:schema ./case.schema.json" as the first line of a case.
+    Schema,
+    /// Prints the manual of the case file, in Markdown.
+    Manual,
+    /// Prints a hash of the final physical state of a run: one line.
+    ///
+    /// It covers the positions and velocities of all bodies, the contact impulses and the time, bit by bit, and does not depend on how
+    /// the run was arranged: equal digests, equal results.
+    Digest {
+        /// A final.h5, or the directory of a run.
+        path: PathBuf,
+    },
+}
+
+/// Runs a case.
+///
+/// Writes into the output directory:
+///   bodies.vtkhdf    the bodies at each output time, for ParaView (output.interval)
+///   contacts.vtkhdf  the contact network (output.contacts)
+///   series.csv, .h5  energy, sweeps, residual, penetration and the force on each wall and tool, by time
+///   final.h5         the final state, from which another case may start
+///   summary.json     what scripts need: steps, sweeps, residual, seconds by phase, digest, ...
+///
+/// Ctrl-C and SIGTERM end the run after the step that is under way, with all files whole; a second one ends it at once.
+///
+/// Under mpirun all ranks work on the one case. Threads inside a rank: --threads, else OMP_NUM_THREADS or
+/// SLURM_CPUS_PER_TASK, else one per rank if there are several ranks and all cores if there is one.
+///
+/// Exit codes: 0 done; 1 the case is wrong; 2 the command line is wrong; 3 the solution is not finite any more;
+/// 4 a file cannot be written; 101 a mistake in breccia; 130 and 143 stopped by Ctrl-C and SIGTERM.
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub struct RunArguments {
+    /// The case file.
+    pub case: PathBuf,
+    /// Where the results go; out/ and the name of the case if not given.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Makes exactly this many steps instead of the case's duration.
+    #[arg(long, value_name = "N", conflicts_with = "until")]
+    pub steps: Option<u64>,
+    /// Ends at this simulated time (s) instead of after the case's duration.
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    pub until: Option<f64>,
+    /// Threads inside a rank.
+    #[arg(long, value_name = "N")]
+    pub threads: Option<NonZeroU16>,
+    /// Writes a copy of summary.json here.
+    #[arg(long, value_name = "FILE.json")]
+    pub summary: Option<PathBuf>,
+    /// Puts a value in place of the file's: --set simulation.time_step=1e-4 --set body.floor.position="[0, 0, 1]".
+    /// In lists, tables are picked by name or by number from 1. May be given several times.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = assignment)]
+    pub set: Vec<(String, String)>,
+    /// Replaces the results in the output directory even if they are those of another case.
+    #[arg(long)]
+    pub overwrite: bool,
+}
+
+fn assignment(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
+    Ok((key.trim().to_string(), value.trim().to_string()))
+}

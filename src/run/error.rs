@@ -1,0 +1,64 @@
+//! How a run can end before its time, and the exit code of each.
+
+use crate::output::OutputError;
+use crate::setup::SetupError;
+use decomposition::Comm;
+use std::path::PathBuf;
+
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    #[error("{0}")]
+    Options(String),
+    #[error(
+        "rank {rank} has another version of breccia or another case than rank 0; all ranks need the same files"
+    )]
+    Different { rank: usize },
+    #[error(
+        "{} holds results of another case ({found}); choose another --out, or allow it with --overwrite",
+        directory.display()
+    )]
+    OtherCase { directory: PathBuf, found: String },
+    #[error(
+        "step {step} (t = {time} s): the position or velocity of {body} is not a finite number any more\n  \
+         pictures and series up to the step before are in {}; a smaller time step may help",
+        directory.display()
+    )]
+    NotFinite { step: u64, time: f64, body: String, directory: PathBuf },
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    #[error("{}: cannot {action}: {source}", path.display())]
+    Io { path: PathBuf, action: &'static str, source: std::io::Error },
+    /// The message is that of the rank that failed.
+    #[error("rank {rank}: {message}")]
+    OtherRank { rank: usize, code: u8, message: String },
+}
+
+impl RunError {
+    /// What the process returns; `breccia run --help` lists them.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            RunError::Setup(_) | RunError::Different { .. } | RunError::OtherCase { .. } => 1,
+            RunError::Options(_) => 2,
+            RunError::NotFinite { .. } => 3,
+            RunError::Output(_) | RunError::Io { .. } => 4,
+            RunError::OtherRank { code, .. } => *code,
+        }
+    }
+}
+
+/// Collective: an error on every rank if there was one on any.
+pub(super) fn agree<T>(comm: &dyn Comm, own: Result<T, RunError>) -> Result<T, RunError> {
+    let told = own.as_ref().err().map(|error| (error.exit_code(), error.to_string()));
+    let bytes = told.map(|(code, message)| [&[code], message.as_bytes()].concat()).unwrap_or_default();
+    let all = comm.all_gather(&bytes);
+    let failed = all.iter().enumerate().find_map(|(rank, bytes)| Some((rank, bytes.split_first()?)));
+    match (own, failed) {
+        (Ok(_), Some((rank, (code, message)))) => {
+            let message = String::from_utf8_lossy(message).into_owned();
+            Err(RunError::OtherRank { rank, code: *code, message })
+        }
+        (own, _) => own,
+    }
+}

@@ -1,0 +1,352 @@
+//! A run: steps one after the other, and around them progress, files, signals and the account at the end.
+
+mod describe;
+mod error;
+mod files;
+mod phases;
+mod progress;
+mod signals;
+mod statistics;
+mod summary;
+
+pub use describe::describe;
+pub use error::RunError;
+pub use files::NAMES as FILE_NAMES;
+pub use phases::{PhaseTable, PhaseTime};
+pub use progress::Log;
+pub use signals::Signal;
+pub use statistics::{Spread, Statistics, Worst};
+pub use summary::{Identity, Status, Summary};
+
+use crate::input::Case;
+use crate::scene::Body;
+use crate::setup::{Inventory, Setup};
+use crate::step::{Observation, StepReport, Stepper};
+use decomposition::Comm;
+use error::agree;
+use files::Files;
+use progress::Progress;
+use signals::Signals;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// What the command line says about a run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where the files go.
+    pub directory: PathBuf,
+    /// Steps to make, instead of the case's duration.
+    pub steps: Option<u64>,
+    /// Simulated time at which to end, instead of the case's duration, s.
+    pub until: Option<f64>,
+    /// A second place for the summary.
+    pub summary: Option<PathBuf>,
+    /// Whether results of another case may be replaced.
+    pub overwrite: bool,
+    /// The case as text, with what the command line changed, for the final state.
+    pub case_text: String,
+    pub threads: usize,
+    /// When the program began.
+    pub begun: Instant,
+}
+
+/// How a run that did not fail has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    Finished,
+    Stopped(Signal),
+}
+
+/// Collective: notices ranks with another program or another case.
+pub fn check_same(options: &Options, comm: &dyn Comm) -> Result<(), RunError> {
+    let own = [env!("CARGO_PKG_VERSION"), &options.case_text].join("\n");
+    let all = comm.all_gather(&xxhash_rust::xxh3::xxh3_128(own.as_bytes()).to_le_bytes());
+    match all.iter().position(|hash| *hash != all[0]) {
+        Some(rank) => Err(RunError::Different { rank }),
+        None => Ok(()),
+    }
+}
+
+/// Collective: steps a scene to its end and writes all files.
+pub fn run(
+    case: &Case,
+    setup: Setup,
+    options: &Options,
+    comm: &dyn Comm,
+    log: &mut Log,
+) -> Result<Ending, RunError> {
+    let last_step = last_step(case, options)?;
+    prepare_directory(case, options, comm, log)?;
+    let Setup { scene, physics, solver, decomposition, inventory } = setup;
+    let files = Files::create(&options.directory, case, &scene, comm)?;
+    let stepper = Stepper::new(scene, physics, solver, decomposition, comm);
+    let seconds_setup = options.begun.elapsed().as_secs_f64();
+    let signals = Signals::listen();
+    let directory = options.directory.clone();
+    let listen = |source| RunError::Io { path: directory, action: "listen to signals for", source };
+    let signals = agree(comm, signals.map_err(listen))?;
+    let first_step = stepper.scene().step;
+    describe::opening(log, case, &inventory, last_step - first_step.min(last_step));
+    let progress = Progress::new(first_step, last_step);
+    let run = Run {
+        options,
+        comm,
+        log,
+        inventory,
+        stepper,
+        files,
+        signals,
+        progress,
+        last_step,
+        statistics: Statistics::default(),
+        observed: None,
+        row_failure: None,
+        output_seconds: 0.0,
+    };
+    run.complete(case, seconds_setup)
+}
+
+fn last_step(case: &Case, options: &Options) -> Result<u64, RunError> {
+    let (start, time_step) = (case.simulation.start_time, case.simulation.time_step);
+    match (options.steps, options.until) {
+        (Some(steps), _) => Ok(steps),
+        (None, None) => Ok(case.step_count()),
+        (None, Some(until)) => {
+            let steps = ((until - start) / time_step).round();
+            if (0.0..9e15).contains(&steps) {
+                return Ok(steps as u64);
+            }
+            Err(RunError::Options(format!(
+                "--until {until}: the case starts at {start} s and cannot end there"
+            )))
+        }
+    }
+}
+
+/// Collective: makes the directory, and makes sure that nobody's results are lost.
+fn prepare_directory(case: &Case, options: &Options, comm: &dyn Comm, log: &mut Log) -> Result<(), RunError> {
+    let directory = &options.directory;
+    let identity = identity(case, options, comm, Status::Running);
+    let prepare = || {
+        let error = |source| RunError::Io { path: directory.clone(), action: "create the directory", source };
+        std::fs::create_dir_all(directory).map_err(error)?;
+        match summary::read_identity(directory) {
+            Some(found) if found.case != identity.case && !options.overwrite => {
+                let found = found.case.display().to_string();
+                Err(RunError::OtherCase { directory: directory.clone(), found })
+            }
+            found => Ok(found.is_some()),
+        }
+    };
+    let replaced = agree(comm, if comm.rank() == 0 { prepare() } else { Ok(false) })?;
+    if replaced {
+        log.say(&format!("replacing the results of an earlier run in {}", directory.display()));
+    }
+    files::remove_old(directory, comm)?;
+    // From the first moment the directory says whose it is.
+    summary::write(&identity, &directory.join("summary.json"), comm)
+}
+
+fn identity(case: &Case, options: &Options, comm: &dyn Comm, status: Status) -> Identity {
+    Identity {
+        status,
+        version: env!("CARGO_PKG_VERSION").into(),
+        case: std::fs::canonicalize(&case.file).unwrap_or_else(|_| case.file.clone()),
+        title: case.title.clone(),
+        ranks: comm.size(),
+        threads: options.threads,
+    }
+}
+
+/// What all ranks know at the end of a step.
+struct Verdict {
+    signal: Option<Signal>,
+    /// The lowest id of a body that is nowhere any more.
+    lost: Option<u64>,
+    /// Rank 0 could not write a row of the series.
+    row_failed: bool,
+    show: bool,
+}
+
+struct Run<'a> {
+    options: &'a Options,
+    comm: &'a dyn Comm,
+    log: &'a mut Log,
+    inventory: Inventory,
+    stepper: Stepper<'a>,
+    files: Files<'a>,
+    signals: Signals,
+    progress: Progress,
+    last_step: u64,
+    statistics: Statistics,
+    /// Of the step that has just been made, once somebody has asked.
+    observed: Option<Observation>,
+    row_failure: Option<RunError>,
+    output_seconds: f64,
+}
+
+impl Run<'_> {
+    fn complete(mut self, case: &Case, seconds_setup: f64) -> Result<Ending, RunError> {
+        let begun = Instant::now();
+        let outcome = self.steps();
+        let written = match &outcome {
+            Ok(_) => self.timed(|run| run.files.write_final(&run.stepper, &run.options.case_text)).map(Some),
+            Err(_) => Ok(None),
+        };
+        let Run { options, comm, log, inventory, stepper, files, statistics, .. } = self;
+        // Whatever has failed, the other files are closed whole.
+        let closed = files.close().map_err(RunError::from);
+        let closed = agree(comm, self.row_failure.map_or(Ok(()), Err).and(closed));
+        let (digest, written) = match written {
+            Ok(digest) => (digest, closed),
+            Err(error) => (None, Err(error.into())),
+        };
+        let outcome = outcome.and_then(|ending| written.map(|()| ending));
+
+        let mut seconds: Vec<(&str, f64)> = stepper.timers().phases().collect();
+        seconds.push(("output", self.output_seconds));
+        let table = PhaseTable::gather(&seconds, begun.elapsed().as_secs_f64(), comm);
+        let observed = stepper.observe();
+        let (status, message) = status(&outcome);
+        let summary = Summary {
+            identity: identity(case, options, comm, status),
+            message,
+            steps: statistics.steps,
+            last_step: stepper.scene().step,
+            time: stepper.physics().time(stepper.scene().step),
+            bodies: inventory.bodies(),
+            free_bodies: observed.bodies,
+            contact_points: statistics.contact_points(),
+            sweeps: statistics.sweeps(),
+            residual: statistics.residual(),
+            not_converged: statistics.not_converged,
+            worst_penetration: statistics.penetration(),
+            kinetic_energy: observed.kinetic_energy,
+            potential_energy: observed.potential_energy,
+            seconds_setup,
+            seconds_total: table.total,
+            nanoseconds_per_contact_point_and_sweep: statistics.nanoseconds_per_visit(table.seconds("solve")),
+            phases: table.phases.clone(),
+            digest,
+            peak_memory: summary::peak_memory(comm),
+            groups: inventory.groups,
+            gradings: inventory.gradings,
+        };
+        let kept = summary::write(&summary, &options.directory.join("summary.json"), comm);
+        let copied = options.summary.as_ref().map_or(Ok(()), |path| summary::write(&summary, path, comm));
+        describe::account(log, &summary, &table, &statistics, &options.directory);
+        let ending = outcome?;
+        kept.and(copied).map(|()| ending)
+    }
+
+    fn steps(&mut self) -> Result<Ending, RunError> {
+        if self.files.picture_is_due(self.stepper.scene().step) {
+            self.timed(|run| run.files.add_picture(&run.stepper))?;
+        }
+        while self.stepper.scene().step < self.last_step {
+            let report = self.stepper.step();
+            self.statistics.add(&report);
+            self.observed = None;
+            let verdict = self.agree_on_step(&report);
+            if let Some(id) = verdict.lost {
+                return Err(self.lost(id, &report));
+            }
+            if verdict.row_failed {
+                let own = self.row_failure.take().map_or(Ok(()), Err);
+                agree(self.comm, own)?;
+            }
+            self.write(&report)?;
+            if verdict.show {
+                let kinetic_energy = self.observed().kinetic_energy;
+                self.progress.show(self.log, &report, kinetic_energy, &self.statistics);
+                self.keep_row_failure(|files| files.flush_rows());
+            }
+            if let Some(signal) = verdict.signal {
+                self.log.say(&format!("{}: ending after step {}", signal.name(), report.step));
+                return Ok(Ending::Stopped(signal));
+            }
+        }
+        self.timed(|run| run.files.add_picture(&run.stepper))?;
+        Ok(Ending::Finished)
+    }
+
+    /// Collective: one small reduction a step. Whatever one rank has noticed, all act upon at the same step.
+    fn agree_on_step(&self, report: &StepReport) -> Verdict {
+        let lost = self.stepper.scene().grains.iter().find(|body| !is_finite(body));
+        let due = self.comm.rank() == 0 && self.progress.is_due(self.log, report.step);
+        let mut words = [
+            self.signals.noted(),
+            lost.map_or(f64::NEG_INFINITY, |body| -(body.id.0 as f64)),
+            f64::from(u8::from(self.row_failure.is_some())),
+            f64::from(u8::from(due)),
+        ];
+        self.comm.max_f64(&mut words);
+        let [signal, lost, row_failed, show] = words;
+        Verdict {
+            signal: Signals::decode(signal),
+            lost: (lost > f64::NEG_INFINITY).then_some(-lost as u64),
+            row_failed: row_failed > 0.0,
+            show: show > 0.0,
+        }
+    }
+
+    /// The body's own rank knows its group; the others describe it by its id alone, and only rank 0 is heard. So all ask.
+    fn lost(&self, id: u64, report: &StepReport) -> RunError {
+        let own = self.stepper.scene().grains.iter().find(|body| body.id.0 == id);
+        let described = own.map(|body| self.inventory.describe(body.id, body.group)).unwrap_or_default();
+        let all = self.comm.all_gather(described.as_bytes());
+        let body =
+            all.iter().find(|name| !name.is_empty()).map(|name| String::from_utf8_lossy(name).into_owned());
+        RunError::NotFinite {
+            step: report.step,
+            time: report.time,
+            body: body.unwrap_or_else(|| format!("body {id}")),
+            directory: self.options.directory.clone(),
+        }
+    }
+
+    fn write(&mut self, report: &StepReport) -> Result<(), RunError> {
+        if self.files.row_is_due(report.step) {
+            let observed = self.observed().clone();
+            self.keep_row_failure(|files| files.add_row(report, &observed));
+        }
+        if self.files.picture_is_due(report.step) {
+            self.timed(|run| run.files.add_picture(&run.stepper))?;
+        }
+        Ok(())
+    }
+
+    /// Collective the first time in a step.
+    fn observed(&mut self) -> &Observation {
+        self.observed.get_or_insert_with(|| self.stepper.observe())
+    }
+
+    /// Only rank 0 writes the series: the others learn of its failure at the end of the next step.
+    fn keep_row_failure(&mut self, work: impl FnOnce(&mut Files) -> Result<(), crate::output::OutputError>) {
+        let result = self.timed(|run| work(&mut run.files));
+        if let Err(error) = result {
+            self.row_failure.get_or_insert(error.into());
+        }
+    }
+
+    fn timed<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
+        let begun = Instant::now();
+        let result = work(self);
+        self.output_seconds += begun.elapsed().as_secs_f64();
+        result
+    }
+}
+
+fn status(outcome: &Result<Ending, RunError>) -> (Status, Option<String>) {
+    match outcome {
+        Ok(Ending::Finished) => (Status::Finished, None),
+        Ok(Ending::Stopped(signal)) => (Status::Stopped, Some(format!("stopped by {}", signal.name()))),
+        Err(error) => (Status::Failed, Some(error.to_string())),
+    }
+}
+
+fn is_finite(body: &Body) -> bool {
+    let vectors = [&body.pose.position, &body.velocity, &body.angular_velocity, &body.angular_momentum];
+    vectors.iter().all(|vector| vector.iter().all(|part| part.is_finite()))
+        && body.pose.rotation.coords.iter().all(|part| part.is_finite())
+}

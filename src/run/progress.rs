@@ -1,0 +1,176 @@
+//! What a person sees while a run goes on: a bar that is drawn anew on a terminal, calm lines in a file.
+
+use super::statistics::Statistics;
+use crate::step::StepReport;
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+/// Between two drawings of the bar.
+const BAR: Duration = Duration::from_millis(200);
+/// At least this between two lines …
+const LINE: Duration = Duration::from_secs(2);
+/// … and this at most, however slow the run is.
+const LONGEST: Duration = Duration::from_secs(60);
+/// Share of the run after which a line may come sooner than that.
+const SHARE: f64 = 0.05;
+const BAR_WIDTH: usize = 20;
+
+/// Text for people, on standard output. Only rank 0 speaks.
+pub struct Log {
+    speaks: bool,
+    terminal: bool,
+    /// Whether a bar stands on the last line.
+    bar: bool,
+}
+
+impl Log {
+    pub fn new(speaks: bool) -> Self {
+        Self { speaks, terminal: speaks && std::io::stdout().is_terminal(), bar: false }
+    }
+
+    /// A reader that has gone (`| head`) is no reason to end a run: errors are let pass.
+    fn write(&self, text: &str) {
+        if self.speaks {
+            let mut out = std::io::stdout().lock();
+            let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        }
+    }
+
+    /// A line of its own.
+    pub fn say(&mut self, text: &str) {
+        let clear = if std::mem::take(&mut self.bar) { "\r\x1b[2K" } else { "" };
+        self.write(&format!("{clear}{text}\n"));
+    }
+
+    fn draw(&mut self, bar: &str) {
+        self.bar = true;
+        self.write(&format!("\r\x1b[2K{bar}"));
+    }
+}
+
+/// Decides when something is shown, and shows it.
+pub(super) struct Progress {
+    first_step: u64,
+    last_step: u64,
+    begun: Instant,
+    shown: Instant,
+    shown_step: u64,
+    headed: bool,
+}
+
+impl Progress {
+    pub fn new(first_step: u64, last_step: u64) -> Self {
+        let now = Instant::now();
+        Self { first_step, last_step, begun: now, shown: now, shown_step: first_step, headed: false }
+    }
+
+    /// Whether something should be shown for the step that has just been made. Depends on the clock: one rank decides for all.
+    pub fn is_due(&self, log: &Log, step: u64) -> bool {
+        let waited = self.shown.elapsed();
+        if log.terminal {
+            return waited >= BAR || step == self.last_step;
+        }
+        let share = (step - self.shown_step) as f64 / (self.last_step - self.first_step).max(1) as f64;
+        step == self.last_step || waited >= LONGEST || (waited >= LINE && share >= SHARE)
+    }
+
+    pub fn show(&mut self, log: &mut Log, report: &StepReport, kinetic_energy: f64, statistics: &Statistics) {
+        self.shown = Instant::now();
+        self.shown_step = report.step;
+        let left = self.remaining(report.step);
+        if log.terminal {
+            log.draw(&self.bar(report, kinetic_energy, &left, statistics.not_converged));
+            if report.step < self.last_step {
+                return;
+            }
+        }
+        if !std::mem::replace(&mut self.headed, true) {
+            log.say(HEADING);
+        }
+        log.say(&line(report, kinetic_energy, &left));
+    }
+
+    fn bar(&self, report: &StepReport, kinetic_energy: f64, left: &str, not_converged: u64) -> String {
+        let done = (report.step - self.first_step) as f64 / (self.last_step - self.first_step).max(1) as f64;
+        let filled = ((done * BAR_WIDTH as f64) as usize).min(BAR_WIDTH);
+        let warning =
+            if not_converged > 0 { format!("  {not_converged} not converged") } else { String::new() };
+        format!(
+            "[{}{}] {:3.0} %  t {:.4} s  {} contacts  {} sweeps  residual {:.1e}  depth {:.1e} m  \
+             energy {kinetic_energy:.2e} J  {left} left{warning}",
+            "#".repeat(filled),
+            ".".repeat(BAR_WIDTH - filled),
+            100.0 * done,
+            report.time,
+            report.contact_points,
+            report.sweeps,
+            report.residual.natural_map,
+            report.worst_penetration,
+        )
+    }
+
+    fn remaining(&self, step: u64) -> String {
+        let done = (step - self.first_step).max(1) as f64;
+        let seconds = self.begun.elapsed().as_secs_f64() / done * (self.last_step - step) as f64;
+        clock(seconds)
+    }
+}
+
+const HEADING: &str =
+    "        step      time [s]  contacts  sweeps  residual  depth [m]  energy [J]       left";
+
+fn line(report: &StepReport, kinetic_energy: f64, left: &str) -> String {
+    let mark = if report.converged { ' ' } else { '!' };
+    format!(
+        "{:>12}{:>14.6}{:>10}{:>8}{:>9.1e}{mark}{:>10.1e}{:>12.2e}{:>11}",
+        report.step,
+        report.time,
+        report.contact_points,
+        report.sweeps,
+        report.residual.natural_map,
+        report.worst_penetration,
+        kinetic_energy,
+        left
+    )
+}
+
+/// Seconds as a person reads them: 42 s, 3:05, 2:03:05, 3 d 04 h.
+pub(super) fn clock(seconds: f64) -> String {
+    let whole = seconds.max(0.0).round() as u64;
+    let (days, hours, minutes, rest) = (whole / 86400, whole / 3600 % 24, whole / 60 % 60, whole % 60);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{rest} s"),
+        (0, 0, _) => format!("{minutes}:{rest:02}"),
+        (0, _, _) => format!("{hours}:{minutes:02}:{rest:02}"),
+        _ => format!("{days} d {hours:02} h"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_short_and_plain() {
+        let said: Vec<String> = [0.2, 41.7, 185.0, 7385.0, 273600.0].map(clock).to_vec();
+        assert_eq!(said, ["0 s", "42 s", "3:05", "2:03:05", "3 d 04 h"]);
+    }
+
+    #[test]
+    fn columns_stand_under_their_headings() {
+        let report =
+            StepReport { step: 1000, time: 0.5, contact_points: 9211, sweeps: 40, ..Default::default() };
+        assert_eq!(line(&report, 1.0, "3:05").chars().count(), HEADING.chars().count());
+        let bar = Progress::new(0, 2000).bar(&report, 1.0, "3:05", 2);
+        assert!(bar.starts_with("[##########..........]  50 %  t 0.5000 s  9211 contacts"), "{bar}");
+        assert!(bar.ends_with("3:05 left  2 not converged"), "{bar}");
+    }
+
+    #[test]
+    fn a_quiet_log_has_no_terminal() {
+        assert!(!Log::new(false).terminal);
+        let log = Log { speaks: false, terminal: false, bar: false };
+        let progress = Progress::new(0, 10);
+        assert!(!progress.is_due(&log, 9) && progress.is_due(&log, 10));
+    }
+}

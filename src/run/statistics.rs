@@ -1,0 +1,118 @@
+//! What the steps of a run were like, added up.
+
+use crate::step::StepReport;
+use serde::Serialize;
+
+/// Over the steps made so far.
+#[derive(Clone, Debug, Default)]
+pub struct Statistics {
+    pub steps: u64,
+    contact_points: u64,
+    most_contact_points: u64,
+    sweeps: u64,
+    most_sweeps: u64,
+    /// Σ contact points × sweeps.
+    visits: f64,
+    pub not_converged: u64,
+    worst_residual: f64,
+    deepest: f64,
+    last: StepReport,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Spread {
+    pub mean: f64,
+    pub last: u64,
+    pub max: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Worst {
+    pub last: f64,
+    pub max: f64,
+}
+
+impl Statistics {
+    pub fn add(&mut self, report: &StepReport) {
+        let sweeps = report.sweeps as u64;
+        self.steps += 1;
+        self.contact_points += report.contact_points;
+        self.most_contact_points = self.most_contact_points.max(report.contact_points);
+        self.sweeps += sweeps;
+        self.most_sweeps = self.most_sweeps.max(sweeps);
+        self.visits += report.contact_points as f64 * report.sweeps as f64;
+        self.not_converged += u64::from(!report.converged);
+        self.worst_residual = self.worst_residual.max(report.residual.natural_map);
+        self.deepest = self.deepest.max(report.worst_penetration);
+        self.last = report.clone();
+    }
+
+    pub fn contact_points(&self) -> Spread {
+        let last = self.last.contact_points;
+        Spread { mean: self.mean(self.contact_points), last, max: self.most_contact_points }
+    }
+
+    pub fn sweeps(&self) -> Spread {
+        Spread { mean: self.mean(self.sweeps), last: self.last.sweeps as u64, max: self.most_sweeps }
+    }
+
+    /// The natural-map error.
+    pub fn residual(&self) -> Worst {
+        Worst { last: self.last.residual.natural_map, max: self.worst_residual }
+    }
+
+    /// m.
+    pub fn penetration(&self) -> Worst {
+        Worst { last: self.last.worst_penetration, max: self.deepest }
+    }
+
+    /// Nanoseconds for one visit of one contact point, if `seconds` went into the sweeps; none if there was no contact.
+    pub fn nanoseconds_per_visit(&self, seconds: f64) -> Option<f64> {
+        (self.visits > 0.0).then(|| 1e9 * seconds / self.visits)
+    }
+
+    /// A sentence if some steps did not reach the tolerance.
+    pub fn warning(&self) -> Option<String> {
+        (self.not_converged > 0).then(|| {
+            format!(
+                "{} of {} steps did not reach the tolerance of the solver (worst residual {:.1e}); \
+                 allow more sweeps with solver.maximum_sweeps, or take a smaller time step",
+                self.not_converged, self.steps, self.worst_residual
+            )
+        })
+    }
+
+    fn mean(&self, sum: u64) -> f64 {
+        sum as f64 / self.steps.max(1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::solve::Residual;
+
+    #[test]
+    fn means_and_extremes_of_three_steps() {
+        let mut statistics = Statistics::default();
+        for (points, sweeps, error) in [(10, 2, 1e-5), (40, 6, 3e-4), (10, 1, 2e-5)] {
+            statistics.add(&StepReport {
+                contact_points: points,
+                sweeps,
+                residual: Residual { natural_map: error, worst_velocity: 0.0 },
+                converged: error < 1e-4,
+                worst_penetration: error,
+                ..StepReport::default()
+            });
+        }
+        assert_eq!(statistics.contact_points(), Spread { mean: 20.0, last: 10, max: 40 });
+        assert_eq!(statistics.sweeps(), Spread { mean: 3.0, last: 1, max: 6 });
+        assert_eq!(statistics.residual(), Worst { last: 2e-5, max: 3e-4 });
+        assert_eq!(statistics.penetration(), Worst { last: 2e-5, max: 3e-4 });
+        assert_eq!(statistics.nanoseconds_per_visit(270e-9), Some(1.0));
+        let warning = statistics.warning().expect("one step failed");
+        assert!(warning.starts_with("1 of 3 steps") && warning.contains("3.0e-4"), "{warning}");
+        assert_eq!(Statistics::default().warning(), None);
+        assert_eq!(Statistics::default().nanoseconds_per_visit(1.0), None);
+    }
+}

@@ -1,0 +1,115 @@
+//! `summary.json`: what scripts need to know about a run.
+
+use super::error::{RunError, agree};
+use super::phases::PhaseTime;
+use super::statistics::{Spread, Worst};
+use crate::setup::{AchievedGrading, Group};
+use decomposition::Comm;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// Under way, or killed.
+    Running,
+    Finished,
+    /// By a signal; all files are whole.
+    Stopped,
+    /// Ended by an error; see `message`.
+    Failed,
+}
+
+/// Which run the files of a directory belong to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Identity {
+    pub status: Status,
+    /// Version of breccia.
+    pub version: String,
+    /// The case file, from the root of the file system.
+    pub case: PathBuf,
+    pub title: String,
+    pub ranks: usize,
+    pub threads: usize,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    #[serde(flatten)]
+    pub identity: Identity,
+    /// Why the run ended before its time.
+    pub message: Option<String>,
+    /// Made in this run, and the number of the last one.
+    pub steps: u64,
+    pub last_step: u64,
+    /// Simulated, s.
+    pub time: f64,
+    pub bodies: u64,
+    pub free_bodies: u64,
+    pub contact_points: Spread,
+    pub sweeps: Spread,
+    /// Natural-map error.
+    pub residual: Worst,
+    pub not_converged: u64,
+    /// m.
+    pub worst_penetration: Worst,
+    /// J, at the end.
+    pub kinetic_energy: f64,
+    pub potential_energy: f64,
+    /// s, slowest rank.
+    pub seconds_setup: f64,
+    pub seconds_total: f64,
+    pub phases: Vec<PhaseTime>,
+    /// Of the solve, on the slowest rank; none without contacts.
+    pub nanoseconds_per_contact_point_and_sweep: Option<f64>,
+    /// Of `final.h5`; none if the run failed.
+    pub digest: Option<String>,
+    /// Bytes, by rank; zero where the system does not say.
+    pub peak_memory: Vec<u64>,
+    pub groups: Vec<Group>,
+    pub gradings: Vec<AchievedGrading>,
+}
+
+/// Collective: the most memory that each rank has had, bytes.
+pub(super) fn peak_memory(comm: &dyn Comm) -> Vec<u64> {
+    let all = comm.all_gather(&own_peak_memory().to_le_bytes());
+    all.into_iter().map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap_or([0; 8]))).collect()
+}
+
+fn own_peak_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+    kilobytes.unwrap_or(0) * 1024
+}
+
+/// Collective: rank 0 writes a JSON file, whole or not at all.
+pub(super) fn write(value: &impl Serialize, path: &Path, comm: &dyn Comm) -> Result<(), RunError> {
+    let written = if comm.rank() == 0 { write_alone(value, path) } else { Ok(()) };
+    agree(comm, written)
+}
+
+fn write_alone(value: &impl Serialize, path: &Path) -> Result<(), RunError> {
+    let error = |source| RunError::Io { path: path.to_path_buf(), action: "write", source };
+    let text = serde_json::to_string_pretty(value).map_err(|source| error(source.into()))?;
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(".tmp");
+    std::fs::write(&aside, text + "\n").and_then(|()| std::fs::rename(&aside, path)).map_err(error)
+}
+
+/// The run whose results are in a directory, if there are any.
+pub(super) fn read_identity(directory: &Path) -> Option<Identity> {
+    let text = std::fs::read_to_string(directory.join("summary.json")).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_has_some_memory() {
+        assert!(own_peak_memory() > 1 << 20);
+    }
+}

@@ -1,0 +1,70 @@
+//! What can go wrong between a case that reads well and a scene that can be stepped.
+
+use crate::geometry::MassError;
+use crate::output::OutputError;
+use decomposition::Comm;
+use std::path::PathBuf;
+
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// All mistakes of the file.
+    #[error("{0}")]
+    Case(String),
+    #[error("{name:?}: {problem}")]
+    Mass { name: String, problem: MassError },
+    /// A generator whose numbers do not go together.
+    #[error("grains {grains:?}: {problem}")]
+    Generator { grains: String, problem: String },
+    #[error("grains {grains:?}: body {index} of {}: {problem}", file.display())]
+    SceneBody { grains: String, file: PathBuf, index: u64, problem: String },
+    #[error("solver.acceleration: {0:?} is not there yet; take \"none\"")]
+    Acceleration(&'static str),
+    #[error("[start]: {0}")]
+    Start(String),
+    #[error(transparent)]
+    File(#[from] OutputError),
+    #[error(
+        "the start overlaps: {first} and {second} penetrate by {depth:.3e} m, more than the {tolerance:.1e} m that is let pass{}\n  \
+         move them apart, or make the region of the grains smaller by the size of a grain",
+        match more { 0 => String::new(), more => format!(" ({more} more pairs do)") }
+    )]
+    Overlap { first: String, second: String, depth: f64, tolerance: f64, more: u64 },
+    /// Another rank found this; the message is its own.
+    #[error("rank {rank}: {message}")]
+    OtherRank { rank: usize, message: String },
+}
+
+/// Collective: an error on every rank if there was one on any; all but the ranks that have one of their own get that of the
+/// lowest rank that has.
+pub fn agree<T>(comm: &dyn Comm, own: Result<T, SetupError>) -> Result<T, SetupError> {
+    let message = own.as_ref().err().map(ToString::to_string).unwrap_or_default();
+    let all = comm.all_gather(message.as_bytes());
+    let failed = all.iter().position(|message| !message.is_empty());
+    match (own, failed) {
+        (Ok(_), Some(rank)) => {
+            let message = String::from_utf8_lossy(&all[rank]).into_owned();
+            Err(SetupError::OtherRank { rank, message })
+        }
+        (own, _) => own,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use decomposition::threads;
+
+    #[test]
+    fn the_error_of_one_rank_is_the_error_of_all() {
+        let said = threads::run(3, |comm| {
+            let own = match comm.rank() {
+                1 => Err(SetupError::Start("no such file".into())),
+                rank => Ok(rank),
+            };
+            agree(comm, own).map_err(|error| error.to_string())
+        });
+        let other = Err("rank 1: [start]: no such file".to_string());
+        assert_eq!(said, [other.clone(), Err("[start]: no such file".to_string()), other]);
+        assert!(threads::run(2, |comm| agree(comm, Ok(())).is_ok()).into_iter().all(|good| good));
+    }
+}

@@ -1,0 +1,157 @@
+//! What a setup has built, counted over all ranks: for the log, the summary and `breccia check`.
+
+use crate::geometry::{Convex, Passing};
+use crate::input::{BodyMotion, Case, Generator};
+use crate::scene::{Body, BodyId, Scene};
+use decomposition::{Comm, ExactSum};
+use serde::Serialize;
+
+/// Where the bodies of a group come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GroupKind {
+    Fixed,
+    Kinematic,
+    Free,
+    Stones,
+    Spheres,
+    Shape,
+    File,
+    /// Taken from another run.
+    Start,
+}
+
+/// The bodies of one `[[body]]` or `[[grains]]`, or of one group of the run that a case starts from.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Group {
+    pub name: String,
+    pub kind: GroupKind,
+    pub bodies: u64,
+    /// kg; none for bodies that nothing can push.
+    pub mass: Option<f64>,
+    /// Smallest and largest distance of a surface point from the body's origin, m; none if infinite or without bodies.
+    pub bounding_radius: Option<[f64; 2]>,
+    /// Lowest id.
+    #[serde(skip)]
+    pub first_id: u64,
+}
+
+/// The grading curve that generated stones have come to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AchievedGrading {
+    pub grains: String,
+    /// Sieve (m) and percent by mass that passes.
+    pub passing: Vec<Passing>,
+    /// What was asked for, at the same sieves.
+    pub wanted: Vec<Passing>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Inventory {
+    /// By `Body::group`.
+    pub groups: Vec<Group>,
+    pub gradings: Vec<AchievedGrading>,
+    /// Bytes that the bodies and their shapes take, all ranks together.
+    pub body_bytes: u64,
+}
+
+impl Inventory {
+    pub(super) fn new(case: &Case) -> Self {
+        let body = |body: &crate::input::CaseBody| {
+            let kind = match body.motion {
+                BodyMotion::Fixed => GroupKind::Fixed,
+                BodyMotion::Kinematic(_) => GroupKind::Kinematic,
+                BodyMotion::Free { .. } => GroupKind::Free,
+            };
+            (body.name.clone(), kind)
+        };
+        let grains = |grains: &crate::input::Grains| {
+            let kind = match grains.generator {
+                Generator::Stones { .. } => GroupKind::Stones,
+                Generator::Spheres { .. } => GroupKind::Spheres,
+                Generator::Shape { .. } => GroupKind::Shape,
+                Generator::File { .. } => GroupKind::File,
+            };
+            (grains.name.clone(), kind)
+        };
+        let all = case.bodies.iter().map(body).chain(case.grains.iter().map(grains));
+        Self { groups: all.map(|(name, kind)| empty(name, kind)).collect(), ..Self::default() }
+    }
+
+    /// Collective: fills in numbers, masses and sizes. Groups that only the scene knows were taken from another run.
+    pub(super) fn count(&mut self, scene: &Scene, comm: &dyn Comm) {
+        for name in &scene.groups[self.groups.len()..] {
+            self.groups.push(empty(name.clone(), GroupKind::Start));
+        }
+        let statics = if comm.rank() == 0 { &scene.statics[..] } else { &[] };
+        let groups = self.groups.len();
+        let mut counts = vec![0i64; groups + 1];
+        let mut masses = vec![ExactSum::default(); groups];
+        // Largest of: radius, −radius, −id.
+        let mut extremes = vec![f64::NEG_INFINITY; 3 * groups];
+        for body in statics.iter().chain(&scene.grains) {
+            let group = body.group as usize;
+            counts[group] += 1;
+            counts[groups] += bytes(body) as i64;
+            if body.mass.is_finite() {
+                masses[group].add(body.mass);
+            }
+            let radius = body.shape.bounding_radius();
+            for (k, value) in [radius, -radius, -(body.id.0 as f64)].into_iter().enumerate() {
+                extremes[3 * group + k] = extremes[3 * group + k].max(value);
+            }
+        }
+        comm.sum_i64(&mut counts);
+        comm.max_f64(&mut extremes);
+        ExactSum::reduce(&mut masses, comm);
+        for (k, group) in self.groups.iter_mut().enumerate() {
+            group.bodies = counts[k] as u64;
+            let pushed = !matches!(group.kind, GroupKind::Fixed | GroupKind::Kinematic);
+            group.mass = pushed.then(|| masses[k].value());
+            let radii = [-extremes[3 * k + 1], extremes[3 * k]];
+            group.bounding_radius = radii.iter().all(|radius| radius.is_finite()).then_some(radii);
+            group.first_id = (-extremes[3 * k + 2]).max(0.0) as u64;
+        }
+        self.body_bytes = counts[groups] as u64;
+    }
+
+    /// Number of bodies.
+    pub fn bodies(&self) -> u64 {
+        self.groups.iter().map(|group| group.bodies).sum()
+    }
+
+    /// Number of bodies that contacts can move.
+    pub fn free_bodies(&self) -> u64 {
+        self.groups.iter().filter(|group| group.mass.is_some()).map(|group| group.bodies).sum()
+    }
+
+    /// A body as a person knows it.
+    pub fn describe(&self, id: BodyId, group: u32) -> String {
+        match self.groups.get(group as usize) {
+            Some(group) if group.bodies > 1 => {
+                format!("{:?} number {} (body {})", group.name, id.0.saturating_sub(group.first_id), id.0)
+            }
+            Some(group) => format!("{:?} (body {})", group.name, id.0),
+            None => format!("body {}", id.0),
+        }
+    }
+}
+
+fn empty(name: String, kind: GroupKind) -> Group {
+    Group { name, kind, bodies: 0, mass: None, bounding_radius: None, first_id: 0 }
+}
+
+/// Memory of a body with a shape of its own.
+fn bytes(body: &Body) -> usize {
+    let part = |convex: &Convex| match convex {
+        Convex::Polyhedron(polyhedron) => {
+            let corners: usize = polyhedron.faces.iter().map(|face| face.vertices.len()).sum();
+            polyhedron.vertices.len() * 24
+                + polyhedron.faces.len() * 56
+                + corners * 4
+                + polyhedron.edges.len() * 16
+        }
+        _ => 0,
+    };
+    size_of::<Body>() + body.shape.parts().map(|(_, convex)| part(convex)).sum::<usize>()
+}

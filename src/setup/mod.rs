@@ -1,0 +1,172 @@
+//! From a validated case to a scene that can be stepped: shapes, masses, generated grains, start files, and the check that nothing
+//! overlaps at the start.
+//!
+//! Ids are global and the same on any number of ranks: fixed and kinematic bodies in the order of the case, free `[[body]]`, the
+//! grains of each `[[grains]]` by their index, and last the bodies taken from another run by ascending old id. A rank builds
+//! a contiguous share of each list; which share it owns later is decided by where the bodies are, not here.
+
+mod error;
+mod grains;
+mod inventory;
+mod overlap;
+mod solids;
+mod start;
+
+pub use error::{SetupError, agree};
+pub use inventory::{AchievedGrading, Group, GroupKind, Inventory};
+
+use crate::geometry::{Shape, Vec3};
+use crate::input::{self, BodyMotion, Case, CaseBody};
+use crate::scene::{Activation, Body, BodyId, ContactLaw, LawTable, Motion, Physics, Prescribed, Scene};
+use crate::solve;
+use crate::step::DecompositionOptions;
+use decomposition::Comm;
+use solids::Solid;
+use std::sync::Arc;
+
+/// Everything that a run starts from.
+pub struct Setup {
+    pub scene: Scene,
+    pub physics: Physics,
+    pub solver: solve::Options,
+    pub decomposition: DecompositionOptions,
+    /// What was built, over all ranks.
+    pub inventory: Inventory,
+}
+
+/// Collective: builds the scene of a case. An error on one rank is an error on all.
+pub fn build(case: &Case, comm: &dyn Comm) -> Result<Setup, SetupError> {
+    let named = named_bodies(case);
+    let (shapes, mut scene, free) = agree(comm, named)?;
+    let mut next_id = (scene.statics.len() + free.len()) as u64;
+    let mut inventory = Inventory::new(case);
+    if comm.rank() == 0 {
+        scene.grains = free;
+    }
+    for (index, grains) in case.grains.iter().enumerate() {
+        let place = grains::Place { group: (case.bodies.len() + index) as u32, first_id: next_id };
+        let made = grains::generate(case, grains, &shapes, place, comm)?;
+        next_id += made.count;
+        scene.grains.extend(made.bodies);
+        inventory.gradings.extend(made.grading);
+    }
+    if let Some(from) = &case.start {
+        start::take_over(case, from, next_id, &mut scene, comm)?;
+    }
+    scene.grains.sort_unstable_by_key(|body| body.id);
+    inventory.count(&scene, comm);
+    let decomposition = DecompositionOptions {
+        cell_size: case.decomposition.cell_size,
+        imbalance_threshold: case.decomposition.imbalance_threshold,
+    };
+    overlap::check(&mut scene, &decomposition, &inventory, comm)?;
+    Ok(Setup { scene, physics: physics(case), solver: solver(case)?, decomposition, inventory })
+}
+
+/// The shapes, a scene with everything but free bodies, and the free `[[body]]`: the same on every rank.
+fn named_bodies(case: &Case) -> Result<(Vec<Shape>, Scene, Vec<Body>), SetupError> {
+    let shapes = solids::shapes(case);
+    let names =
+        case.bodies.iter().map(|body| &body.name).chain(case.grains.iter().map(|grains| &grains.name));
+    let mut scene = Scene {
+        groups: names.cloned().collect(),
+        materials: case.materials.iter().map(|material| material.name.clone()).collect(),
+        laws: laws(case),
+        ..Scene::default()
+    };
+    let mut free = Vec::new();
+    for (group, body) in case.bodies.iter().enumerate() {
+        match &body.motion {
+            BodyMotion::Fixed => scene.statics.push(driven(body, group, &shapes[body.shape], Motion::Fixed)),
+            BodyMotion::Kinematic(motion) => {
+                let kind = Motion::Kinematic(scene.motions.len() as u32);
+                let mut made = driven(body, group, &shapes[body.shape], kind);
+                let now = motion.at(case.simulation.start_time, &body.pose);
+                made.pose = now.pose;
+                made.velocity = now.velocity;
+                made.angular_velocity = now.angular_velocity;
+                scene.statics.push(made);
+                scene.motions.push(prescribed(motion, body));
+            }
+            BodyMotion::Free { velocity, angular_velocity, mass } => {
+                let density = case.materials[body.material].density;
+                let problem = |problem| SetupError::Mass { name: body.name.clone(), problem };
+                let solid = Solid::new(&shapes[body.shape], density, *mass).map_err(problem)?;
+                let mut made = solid.at(BodyId(0), group as u32, body.material as u32, &body.pose);
+                solids::set_velocity(&mut made, *velocity, *angular_velocity);
+                free.push(made);
+            }
+        }
+    }
+    for (id, body) in scene.statics.iter_mut().chain(&mut free).enumerate() {
+        body.id = BodyId(id as u64);
+    }
+    Ok((shapes, scene, free))
+}
+
+/// A body that nothing can push; its frame is that in which the case gives the shape.
+fn driven(body: &CaseBody, group: usize, shape: &Shape, motion: Motion) -> Body {
+    Body {
+        id: BodyId(0),
+        group: group as u32,
+        material: body.material as u32,
+        motion,
+        shape: shape.clone(),
+        mass: f64::INFINITY,
+        inertia: Vec3::repeat(f64::INFINITY),
+        pose: body.pose,
+        velocity: Vec3::zeros(),
+        angular_velocity: Vec3::zeros(),
+        angular_momentum: Vec3::zeros(),
+    }
+}
+
+fn prescribed(motion: &input::Motion, body: &CaseBody) -> Prescribed {
+    let (motion, initial) = (motion.clone(), body.pose);
+    Arc::new(move |time| motion.at(time, &initial).pose)
+}
+
+fn laws(case: &Case) -> LawTable {
+    let mut laws = LawTable::new(case.materials.len());
+    for contact in &case.contacts {
+        let activation = match contact.law {
+            input::ContactLaw::GapActivated => Activation::GapActivated,
+            input::ContactLaw::Predictive => Activation::Predictive,
+        };
+        let law = ContactLaw { friction: contact.friction, restitution: contact.restitution, activation };
+        laws.set(contact.materials[0], contact.materials[1], law);
+    }
+    laws
+}
+
+fn physics(case: &Case) -> Physics {
+    let gravity = case.simulation.gravity.clone();
+    let constant = gravity.as_constant();
+    Physics {
+        start_time: case.simulation.start_time,
+        time_step: case.simulation.time_step,
+        theta: case.simulation.theta,
+        gravity: Arc::new(move |time| constant.unwrap_or_else(|| gravity.evaluate(&[time]))),
+        contact_margin: case.solver.contact_margin,
+        warm_start: case.solver.warm_start,
+        penetration_correction: case.solver.penetration_correction,
+        correction_slop: case.solver.correction_slop,
+    }
+}
+
+fn solver(case: &Case) -> Result<solve::Options, SetupError> {
+    if case.solver.acceleration == input::Acceleration::ConjugateGradient {
+        return Err(SetupError::Acceleration("conjugate-gradient"));
+    }
+    // On a machine with 32-bit addresses a larger number means the same: never stop.
+    let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    Ok(solve::Options {
+        tolerance: case.solver.tolerance,
+        maximum_sweeps: count(case.solver.maximum_sweeps),
+        check_every: count(case.solver.check_every).max(1),
+        law: match case.solver.local_law {
+            input::LocalLaw::Projected => solve::LocalLaw::Projected,
+            input::LocalLaw::Exact => solve::LocalLaw::Exact,
+        },
+    })
+}
