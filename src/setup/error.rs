@@ -17,8 +17,6 @@ pub enum SetupError {
     Generator { grains: String, problem: String },
     #[error("grains {grains:?}: body {index} of {}: {problem}", file.display())]
     SceneBody { grains: String, file: PathBuf, index: u64, problem: String },
-    #[error("solver.acceleration: {0:?} is not there yet; take \"none\"")]
-    Acceleration(&'static str),
     #[error("[start]: {0}")]
     Start(String),
     #[error(transparent)]

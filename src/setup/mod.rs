@@ -60,7 +60,7 @@ pub fn build(case: &Case, comm: &dyn Comm) -> Result<Setup, SetupError> {
         imbalance_threshold: case.decomposition.imbalance_threshold,
     };
     overlap::check(&mut scene, &decomposition, &inventory, comm)?;
-    Ok(Setup { scene, physics: physics(case), solver: solver(case)?, decomposition, inventory })
+    Ok(Setup { scene, physics: physics(case), solver: solver(case), decomposition, inventory })
 }
 
 /// The shapes, a scene with everything but free bodies, and the free `[[body]]`: the same on every rank.
@@ -154,13 +154,10 @@ fn physics(case: &Case) -> Physics {
     }
 }
 
-fn solver(case: &Case) -> Result<solve::Options, SetupError> {
-    if case.solver.acceleration == input::Acceleration::ConjugateGradient {
-        return Err(SetupError::Acceleration("conjugate-gradient"));
-    }
+fn solver(case: &Case) -> solve::Options {
     // On a machine with 32-bit addresses a larger number means the same: never stop.
     let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    Ok(solve::Options {
+    solve::Options {
         tolerance: case.solver.tolerance,
         maximum_sweeps: count(case.solver.maximum_sweeps),
         check_every: count(case.solver.check_every).max(1),
@@ -168,5 +165,9 @@ fn solver(case: &Case) -> Result<solve::Options, SetupError> {
             input::LocalLaw::Projected => solve::LocalLaw::Projected,
             input::LocalLaw::Exact => solve::LocalLaw::Exact,
         },
-    })
+        acceleration: match case.solver.acceleration {
+            input::Acceleration::None => solve::Acceleration::None,
+            input::Acceleration::ConjugateGradient => solve::Acceleration::ConjugateGradient,
+        },
+    }
 }
