@@ -13,9 +13,10 @@
 //! **Apart.** For two polyhedra the separation is the largest over the face normals of both and over the directions
 //! edge × edge that bound their Minkowski difference. Overlapping pairs have no other candidates; for a pair apart
 //! whose closest features are two vertices, a vertex and an edge, or two parallel edges, this value is *below* the true
-//! distance and the gap is measured along that axis (measured: 65 % of random pairs apart have exactly their distance as separation,
-//! none less than 70 % of it). It goes to zero only where the distance does. A pair has no patch if its separation exceeds the
-//! margin, or if the bounding spheres or the direction between the origins prove that its distance does.
+//! distance and the gap is measured along that axis. (Of 1,295 random pairs apart 65 % had exactly their distance as
+//! separation, and the least was 70 % of it; corner against corner of two cubes gives 58 %.) It goes to zero only where
+//! the distance does. A pair has no patch if its separation exceeds the margin, or if the bounding spheres or the direction
+//! between the origins prove that its distance does.
 //!
 //! **A pure function.** The result depends on shapes, poses and margin alone. A `Hint` can only answer "apart by more
 //! than the margin" sooner, with the very comparison that the full search would make. Swapping a and b gives the

@@ -54,7 +54,7 @@ fn far_from_the_origin() {
 #[test]
 fn sizes_far_apart_and_tiny_shapes() {
     let mut random = Random(22);
-    for scale in [1e-6, 1e-3, 1e3] {
+    for scale in [1e-6, 1e-3, 1.0] {
         for _ in 0..200 {
             let stone = stone(&mut random, 12);
             let scaled: Vec<Vec3> = stone.vertices.iter().map(|vertex| vertex * scale).collect();
@@ -62,9 +62,6 @@ fn sizes_far_apart_and_tiny_shapes() {
             let table = cuboid(10.0, 10.0, 1.0);
             let lowest = oracle::world(&little).iter().map(|x| x.z).fold(f64::INFINITY, f64::min);
             let pose = Pose::new(little.1.rotation, Vec3::new(0.3, 0.2, 1.0 - lowest - 1e-3 * scale));
-            if scale > 1.0 {
-                continue;
-            }
             let body = (little.0, pose);
             let patch = collide_pair(&(table, Pose::identity()), &body, 0.0, &mut Hint::default()).unwrap();
             assert!(finite(&patch));
