@@ -53,7 +53,7 @@ pub(super) fn close_loops(
         data.update_positions(model, q);
         data.update_residual(model);
         let error = partition.rows.iter().map(|&row| data.residual[row].abs()).fold(0.0, f64::max);
-        if error <= model.closure_tolerance {
+        if error <= closed_below(model, data) {
             data.update_loop_jacobian(model);
             let redundant_error = check_redundant(model, data, partition)?;
             return Ok(Closure { iterations, error, redundant_error });
@@ -83,6 +83,12 @@ pub(super) fn close_loops(
     let (row, open_by) = worst_row(data, partition.rows.iter().copied());
     let cut = model.cut_of_row(row).to_string();
     Err(MachineError::CannotBeClosed { cut, open_by, iterations: MOST_ITERATIONS })
+}
+
+/// The model's tolerance, or what rounding leaves of it where the machine stands far from the world's origin.
+fn closed_below(model: &Model, data: &Data) -> f64 {
+    let rounding = 16.0 * f64::EPSILON * (data.reference.amax() + model.length);
+    model.closure_tolerance.max(rounding)
 }
 
 pub(super) fn worst_row(data: &Data, rows: impl Iterator<Item = usize>) -> (usize, f64) {

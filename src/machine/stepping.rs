@@ -6,7 +6,9 @@ use super::error::MachineError;
 use super::kinematics::Data;
 use super::model::{BodyIndex, Coordinates, Model};
 use super::operators::ReducedOperators;
-use super::partition::{ILL_CONDITIONED, PIVOT_TOLERANCE, Partition, Partitioning, WELL_CONDITIONED};
+use super::partition::{
+    ILL_CONDITIONED, PIVOT_TOLERANCE, PREFERRED_AGAIN, PREFERRED_ILL_CONDITIONED, Partition, Partitioning,
+};
 use super::reduction::Reduced;
 use super::spatial::Twist;
 use crate::geometry::{Pose, Vec3};
@@ -383,9 +385,14 @@ impl Machine {
         self.reduced.condition(&self.model, &self.partition)
     }
 
+    /// Whether the end of the next step would look for a better partition (where the model allows one).
     pub fn ill_conditioned(&self) -> bool {
         let condition = self.condition();
-        condition > ILL_CONDITIONED || condition.is_nan()
+        let limit = match &self.model.partitioning {
+            Partitioning::Preferred(_) => PREFERRED_ILL_CONDITIONED,
+            _ => ILL_CONDITIONED,
+        };
+        condition > limit || condition.is_nan()
     }
 
     /// Follows the rule of the model; called at the end of every step.
@@ -395,7 +402,7 @@ impl Machine {
         }
         let ill = self.ill_conditioned();
         match &self.model.partitioning {
-            Partitioning::Automatic if ill => self.repartition().map(drop),
+            Partitioning::Automatic if ill => self.improve(),
             Partitioning::Preferred(names) => {
                 let wanted = |k: &usize| names.iter().any(|name| self.model.coordinate(name) == Some(*k));
                 let preferred = self.partition.dependent.iter().all(wanted);
@@ -418,12 +425,21 @@ impl Machine {
             let (kept, before) = (self.partition.clone(), self.condition());
             self.adopt(partition)?;
             let condition = self.condition();
-            if condition < WELL_CONDITIONED || condition < before {
+            if condition < PREFERRED_AGAIN || condition < before {
                 return Ok(());
             }
             self.adopt(kept)?;
         }
-        if ill { self.repartition().map(drop) } else { Ok(()) }
+        if ill { self.improve() } else { Ok(()) }
+    }
+
+    /// Takes the best partition if it is much better than the present one, so that no step goes to and fro.
+    fn improve(&mut self) -> Result<(), MachineError> {
+        let (kept, before) = (self.partition.clone(), self.condition());
+        if self.repartition()? && self.condition() > 0.5 * before {
+            self.adopt(kept)?;
+        }
+        Ok(())
     }
 
     /// Chooses the best partition at the current position. Coordinates and velocities stay as they are, to the bit; only

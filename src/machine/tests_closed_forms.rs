@@ -1,6 +1,7 @@
 //! Trees against closed forms and against textbook equations integrated independently.
 
 use super::builder::MachineBuilder;
+use super::law::{MotionSample, PrescribedMotion};
 use super::spec::{BodySpec, JointSpec};
 use super::{BodyIndex, ForceEvaluation, JointKind, Machine};
 use crate::geometry::{Mat3, Quat, Vec3};
@@ -214,4 +215,29 @@ fn far_from_the_origin_nothing_is_lost() {
     };
     let (near, far) = (at(Vec3::zeros()), at(Vec3::new(4096.0, -2048.0, 1024.0)));
     assert!((&near - &far).amax() < 1e-10 * near.amax(), "{near} {far}");
+}
+
+#[test]
+fn a_lift_feels_its_load() {
+    // A prescribed car that carries a hanging pendulum at rest: the rail carries (M + m)(g + a).
+    let mut builder = MachineBuilder::new("lift");
+    builder.gravity(Vec3::new(0.0, 0.0, -9.81));
+    builder.body(BodySpec::new("car", 20.0, Vec3::zeros(), Mat3::identity()));
+    builder.body(BodySpec::new("bob", 3.0, Vec3::new(0.0, 0.0, -0.5), Mat3::identity() * 0.1));
+    builder.joint(JointSpec::new("rail", JointKind::Prismatic { axis: Vec3::z() }, "ground", "car"));
+    builder.joint(JointSpec::new("pivot", JointKind::Revolute { axis: Vec3::y() }, "car", "bob"));
+    let motion = |t: f64| MotionSample { position: 1.5 * t * t, velocity: 3.0 * t, acceleration: 3.0 };
+    builder.prescribe("rail", PrescribedMotion::new(motion));
+    let mut machine = Machine::new(builder.build().expect("valid"), 0.0).expect("tree");
+    let h = 1e-2;
+    machine.advance_positions(0.5 * h);
+    machine.close_loops().expect("nothing to close");
+    let free = machine.reduce(0.0, h).expect("regular").free_velocity.clone();
+    let wrenches = machine.joint_wrenches(&free, &[]).expect("right length");
+    assert!((wrenches[0].force - Vec3::new(0.0, 0.0, 23.0 * 12.81)).amax() < 1e-10, "{:?}", wrenches[0]);
+    assert!((wrenches[1].force - Vec3::new(0.0, 0.0, 3.0 * 12.81)).amax() < 1e-10, "{:?}", wrenches[1]);
+    assert!(wrenches[0].moment.amax() < 1e-12);
+    machine.finish(&free).expect("closes");
+    assert!((machine.pose(BodyIndex(0)).position.z - 1.5 * h * h).abs() < 1e-15);
+    assert_eq!(machine.coordinates().q[1], 0.0, "the pendulum stays down");
 }

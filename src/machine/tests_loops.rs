@@ -115,6 +115,62 @@ fn a_tilted_planar_loop_is_redundant_and_moves_as_the_flat_one() {
 }
 
 #[test]
+fn a_coupler_cut_in_the_middle_by_frames_moves_as_one() {
+    // Six equations, of which a planar loop needs three.
+    let [a, b, c, d] = BARS;
+    let mut builder = MachineBuilder::new("welded");
+    builder.gravity(Vec3::new(0.0, -9.81, 0.0));
+    builder.body(rod("crank", 0.5, a)).body(rod("left", 0.5, b / 2.0));
+    builder.body(rod("rocker", 0.8, c)).body(rod("right", 0.5, b / 2.0));
+    builder.joint(JointSpec::new("crank", hinge_z(), "ground", "crank").start(&[1.0], &[8.0]).hold());
+    let place = |x: f64| Vec3::new(x, 0.0, 0.0);
+    builder.joint(JointSpec::new("left", hinge_z(), "crank", "left").parent_at(place(a)).start(&[-0.5], &[]));
+    builder.joint(
+        JointSpec::new("rocker", hinge_z(), "ground", "rocker").parent_at(place(d)).start(&[1.5], &[]),
+    );
+    builder
+        .joint(JointSpec::new("right", hinge_z(), "rocker", "right").parent_at(place(c)).start(&[1.8], &[]));
+    let turned = Pose::new(Quat::from_axis_angle(&Vec3::z_axis(), std::f64::consts::PI), place(b / 2.0));
+    builder.cut(
+        "weld",
+        CutKind::Frames {
+            body_a: "left".into(),
+            frame_a: Pose::new(Quat::identity(), place(b / 2.0)),
+            body_b: "right".into(),
+            frame_b: turned,
+        },
+    );
+    let mut machine = machine(builder);
+    assert_eq!((machine.model().closure_rows(), machine.partition().rows.len()), (6, 3));
+    for _ in 0..2000 {
+        step(&mut machine, 1e-3);
+        assert!(machine.closure().error <= 1e-12 && machine.closure().redundant_error < 1e-12);
+        let (q, v) = (&machine.coordinates().q, &machine.coordinates().v);
+        let (angle, rate) = freudenstein(q[0], v[0]);
+        let off = wrapped(q[2] - angle).abs();
+        assert!(off < 1e-10 && (v[2] - rate).abs() < 1e-8, "{off}");
+    }
+    assert!(machine.coordinates().q[0].abs() > 6.3);
+}
+
+#[test]
+fn loops_close_far_from_the_origin() {
+    let mut builder = MachineBuilder::new("far");
+    builder.body(BodySpec::new("base", 5.0, Vec3::zeros(), Mat3::identity()));
+    let far = Vec3::new(7000.0, -3000.0, 500.0);
+    builder.joint(JointSpec::new("base", JointKind::Fixed, "ground", "base").parent_at(far));
+    four_bar(&mut builder, "base", Quat::identity(), (1.0, 20.0));
+    let mut machine = machine(builder);
+    for _ in 0..1000 {
+        step(&mut machine, 1e-3);
+        // Sixteen roundings at 7 km.
+        assert!(machine.closure().error < 3e-11);
+        let (q, v) = (&machine.coordinates().q, &machine.coordinates().v);
+        assert!(wrapped(q[2] - freudenstein(q[0], v[0]).0).abs() < 1e-9);
+    }
+}
+
+#[test]
 fn a_planar_loop_may_be_carried_around() {
     // The loop's plane turns with the base: the rows that were kept must stay the right ones.
     let mut builder = MachineBuilder::new("slewing");

@@ -4,8 +4,9 @@ use super::builder::MachineBuilder;
 use super::law::{Law, MotionSample, PrescribedMotion};
 use super::spec::{CutKind, Direction, ForceSpec, JointSpec, LinkLaw};
 use super::stepping::{BodyImpulse, Machine};
+use super::tests_closed_forms::step;
 use super::tests_oracle::{Multipliers, Random, random_body, random_cut, random_tree};
-use super::{BodyIndex, Data, JointKind, MachineError, Model, Partitioning};
+use super::{BodyIndex, Data, ForceEvaluation, JointKind, MachineError, Model, Partitioning};
 use crate::geometry::{Pose, Vec3};
 use nalgebra::DMatrix;
 use proptest::prelude::*;
@@ -449,4 +450,34 @@ fn any_partition_gives_the_same_accelerations() {
         assert!(error < 1e-10 * (1.0 + other.condition()), "{dependent:?}: {error:.1e}");
     }
     assert!(tried > 0);
+}
+
+#[test]
+fn random_loops_stay_closed_and_keep_their_energy_to_second_order() {
+    let (mut tried, mut ordered) = (0, 0);
+    for seed in 0..80 {
+        let (bodies, cuts) = (3 + seed as usize % 4, 1 + seed as usize % 2);
+        // Worst error in energy, relative to the largest kinetic energy, over 0.1 s.
+        let run = |steps: usize| {
+            let mut machine = random_mechanism(seed, bodies, cuts).ok().filter(|m| m.partition().nu() > 0)?;
+            machine.set_force_evaluation(ForceEvaluation::MiddleVelocity);
+            let first = machine.energy();
+            let (mut worst, mut largest) = (0.0f64, first.0);
+            let h = 0.1 / steps as f64;
+            for _ in 0..steps {
+                step(&mut machine, h);
+                assert!(machine.closure().error <= 1e-12, "seed {seed}");
+                let (kinetic, weight) = machine.energy();
+                worst = worst.max((kinetic + weight - first.0 - first.1).abs());
+                largest = largest.max(kinetic);
+            }
+            Some(worst / largest)
+        };
+        let (Some(coarse), Some(fine)) = (run(200), run(400)) else { continue };
+        tried += 1;
+        assert!(fine < 0.02, "seed {seed}: {coarse:.1e} {fine:.1e}");
+        // A partition that changes at another moment blurs the ratio a little.
+        ordered += usize::from(coarse / fine > 3.3 || fine < 1e-12);
+    }
+    assert!(tried > 60 && ordered as f64 > 0.95 * tried as f64, "{ordered} of {tried}");
 }
