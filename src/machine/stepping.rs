@@ -295,7 +295,7 @@ impl Machine {
     }
 
     fn fill_operators(&mut self, t: f64, h: f64) {
-        let Machine { model, data, reduced, partition, operators, drift, velocity, .. } = self;
+        let Machine { model, reduced, partition, operators, velocity, .. } = self;
         let nu = partition.nu();
         operators.nu = nu;
         operators.bodies.clear();
@@ -309,6 +309,16 @@ impl Machine {
             operators.velocity.push(velocity[column]);
             operators.free_velocity.push(velocity[column] + h * gain);
         }
+        operators.durations = [self.advanced, h - self.advanced];
+        self.fill_bodies();
+        self.fill_drift(t, h);
+        self.fill_rates();
+    }
+
+    /// Poses and reduced Jacobians of the bodies that carry contact shapes.
+    fn fill_bodies(&mut self) {
+        let Machine { model, data, reduced, partition, operators, .. } = self;
+        let nu = partition.nu();
         operators.poses.clear();
         for &body in &model.contact_bodies {
             let Pose { rotation, position } = data.poses[body];
@@ -325,6 +335,11 @@ impl Machine {
                 write_twist(block, nu, k, &reduced.body_map[body * nu + k], &arm);
             }
         }
+    }
+
+    /// What prescribed joints add to the velocities of these bodies, before and after.
+    fn fill_drift(&mut self, t: f64, h: f64) {
+        let Machine { model, data, reduced, partition, operators, drift, .. } = self;
         for (time, target) in [(t, &mut operators.drift_before), (t + h, &mut operators.drift)] {
             target.clear();
             target.resize(6 * model.contact_bodies.len(), 0.0);
@@ -341,22 +356,27 @@ impl Machine {
                 write_twist(block, 1, 0, &data.twist_for(model, body, drift), &arm);
             }
         }
-        operators.durations = [self.advanced, h - self.advanced];
+    }
+
+    /// How fast the Jacobians of these bodies turn, where contacts want to know.
+    fn fill_rates(&mut self) {
+        let Machine { model, data, reduced, partition, operators, drift, .. } = self;
         operators.rates.clear();
         operators.rates.resize(9 * model.contact_bodies.len(), 0.0);
-        if self.contact_velocity == ContactVelocity::Ends {
-            drift.fill(0.0);
-            reduced.closure_bias(data, partition, drift);
-            for (block, &body) in operators.rates.chunks_exact_mut(9).zip(&model.contact_bodies) {
-                let origin = data.poses[body].position;
-                let arm = origin - data.reference;
-                let loops = data.twist_for(model, body, drift);
-                let rate =
-                    data.jacobian_rate(BodyIndex(body), &origin) + Twist::new(loops.at(&arm), loops.angular);
-                block[..3].copy_from_slice(rate.linear.as_slice());
-                block[3..6].copy_from_slice(rate.angular.as_slice());
-                block[6..].copy_from_slice(data.twists[body].angular.as_slice());
-            }
+        if self.contact_velocity == ContactVelocity::Middle {
+            return;
+        }
+        drift.fill(0.0);
+        reduced.closure_bias(data, partition, drift);
+        for (block, &body) in operators.rates.chunks_exact_mut(9).zip(&model.contact_bodies) {
+            let origin = data.poses[body].position;
+            let arm = origin - data.reference;
+            let loops = data.twist_for(model, body, drift);
+            let rate =
+                data.jacobian_rate(BodyIndex(body), &origin) + Twist::new(loops.at(&arm), loops.angular);
+            block[..3].copy_from_slice(rate.linear.as_slice());
+            block[3..6].copy_from_slice(rate.angular.as_slice());
+            block[6..].copy_from_slice(data.twists[body].angular.as_slice());
         }
     }
 
