@@ -85,7 +85,7 @@ impl Progress {
             }
         }
         if !std::mem::replace(&mut self.headed, true) {
-            log.say(HEADING);
+            log.say(&heading());
         }
         log.say(&line(report, kinetic_energy, &left));
     }
@@ -116,8 +116,12 @@ impl Progress {
     }
 }
 
-const HEADING: &str =
-    "        step      time [s]  contacts  sweeps  residual  depth [m]  energy [J]       left";
+fn heading() -> String {
+    format!(
+        "{:>12}{:>14}{:>10}{:>8}{:>9} {:>10}{:>12}{:>11}",
+        "step", "time [s]", "contacts", "sweeps", "residual", "depth [m]", "energy [J]", "left"
+    )
+}
 
 fn line(report: &StepReport, kinetic_energy: f64, left: &str) -> String {
     let mark = if report.converged { ' ' } else { '!' };
@@ -160,7 +164,7 @@ mod tests {
     fn columns_stand_under_their_headings() {
         let report =
             StepReport { step: 1000, time: 0.5, contact_points: 9211, sweeps: 40, ..Default::default() };
-        assert_eq!(line(&report, 1.0, "3:05").chars().count(), HEADING.chars().count());
+        assert_eq!(line(&report, 1.0, "3:05").chars().count(), heading().chars().count());
         let bar = Progress::new(0, 2000).bar(&report, 1.0, "3:05", 2);
         assert!(bar.starts_with("[##########..........]  50 %  t 0.5000 s  9211 contacts"), "{bar}");
         assert!(bar.ends_with("3:05 left  2 not converged"), "{bar}");

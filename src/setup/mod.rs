@@ -11,6 +11,8 @@ mod inventory;
 mod overlap;
 mod solids;
 mod start;
+#[cfg(test)]
+mod tests;
 
 pub use error::{SetupError, agree};
 pub use inventory::{AchievedGrading, Group, GroupKind, Inventory};
