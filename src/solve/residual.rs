@@ -6,24 +6,17 @@
 //! F = r − P_K(r − ρ û),       K = { ‖r_t‖ ≤ μ r_n }
 //! ```
 //!
-<<<<<<< HEAD
 //! is zero exactly when (32) holds. The *natural-map error* takes ρ = 1 and is `sqrt(Σ‖F‖²) / max(‖q‖, ‖r‖, ‖u‖)`, `q` being the free
 //! relative velocity: the measure of Siconos and FCLib, so that numbers compare [Acary2018]. The norms below the bar count the
 //! points that act (r_n > 0) or would close (q_n < 0): a predictive contact that stays open has its gap over h in `q`, which says
-//! nothing about the size of the problem. The measure mixes units; beside it stands the largest error as a velocity,
-//! `max ‖F‖/ρ` with `ρ = 1/W_nn`, which does not.
-=======
-//! is zero exactly when (32) holds. The *natural-map error* takes ρ = 1 and is `sqrt(Σ‖F‖²) / max(‖q‖, ‖r‖, ‖u‖)`, `q`
-//! being the free relative velocity: the measure of Siconos and FCLib, so that numbers compare [Acary2018]. It mixes
-//! units, and counts an `F` within the rounding of the velocities as zero; beside it stands the largest error as a
-//! velocity, `max ‖F‖/ρ` with `ρ = 1/W_nn`, which does neither.
->>>>>>> physics
+//! nothing about the size of the problem. The measure mixes units, and counts an `F` within the rounding of the velocities as
+//! zero; beside it stands the largest error as a velocity, `max ‖F‖/ρ` with `ρ = 1/W_nn`, which does neither.
 
 use super::problem::{Manifold, Point, Problem, Twist};
 use crate::geometry::Vec3;
 use decomposition::ExactSum;
 
-/// What [`Residual::measure`] found.
+/// What [`Meter::measure`] found, all ranks together.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Residual {
     /// `sqrt(Σ‖F‖²) / max(‖q‖, ‖r‖, ‖u‖)`, dimensionless.
@@ -71,7 +64,18 @@ pub fn natural_map(impulse: Vec3, velocity: Vec3, friction: f64, rho: f64) -> Ve
     impulse - project_on_cone(impulse - shifted * rho, friction)
 }
 
-<<<<<<< HEAD
+/// How well a relative velocity is known at all, m/s: it is a difference of the two bodies' velocities, each rounded after every impulse.
+///
+/// Bodies that fly together touch with impulses and relative velocities that are nothing but this. Relative to themselves such noise never
+/// gets small: five boxes in free fall took all sweeps allowed in every step.
+fn rounding(manifold: &Manifold, point: &Point, velocities: &[Twist]) -> f64 {
+    let size = |side: usize| {
+        let twist = &velocities[manifold.slots[side] as usize];
+        Vec3::from(twist.linear).norm() + Vec3::from(twist.angular).norm() * point.arms[side].norm()
+    };
+    16.0 * f64::EPSILON * (size(0) + size(1) + point.bias.abs())
+}
+
 /// Measures one problem, as often as asked.
 pub struct Meter<'a> {
     problem: &'a Problem,
@@ -87,37 +91,6 @@ impl<'a> Meter<'a> {
                 let velocity = problem.relative_velocity(manifold, point, &problem.free_velocity);
                 let delassus = problem.delassus(manifold, point);
                 free.push((velocity + Vec3::new(point.bias, 0.0, 0.0), delassus[(0, 0)]));
-=======
-/// How well a relative velocity is known at all, m/s: it is a difference of the two bodies' velocities, each rounded after every impulse.
-///
-/// Bodies that fly together touch with impulses and relative velocities that are nothing but this. Relative to themselves such noise never
-/// gets small: five boxes in free fall took all sweeps allowed in every step.
-fn rounding(manifold: &Manifold, point: &Point, velocities: &[Twist]) -> f64 {
-    let size = |side: usize| {
-        let twist = &velocities[manifold.slots[side] as usize];
-        Vec3::from(twist.linear).norm() + Vec3::from(twist.angular).norm() * point.arms[side].norm()
-    };
-    16.0 * f64::EPSILON * (size(0) + size(1) + point.bias.abs())
-}
-
-/// The residual terms of all points of this rank's problem.
-pub fn measure(problem: &Problem, velocities: &[Twist], impulses: &[[f64; 3]]) -> Partial {
-    let mut partial = Partial::default();
-    for (index, manifold) in problem.manifolds.iter().enumerate() {
-        let mut terms = [0.0; 4];
-        for place in problem.points_of(index) {
-            let point = &problem.points[place];
-            let bias = Vec3::new(point.bias, 0.0, 0.0);
-            let free = problem.relative_velocity(manifold, point, &problem.free_velocity) + bias;
-            let velocity = problem.relative_velocity(manifold, point, velocities) + bias;
-            let impulse = Vec3::from(impulses[place]);
-            let mut error = natural_map(impulse, velocity, manifold.friction, 1.0);
-            if error.norm() <= (1.0 + manifold.friction) * rounding(manifold, point, velocities) {
-                error = Vec3::zeros();
-            }
-            for (term, vector) in terms.iter_mut().zip([error, free, impulse, velocity]) {
-                *term += vector.norm_squared();
->>>>>>> physics
             }
         }
         Self { problem, free }
@@ -135,7 +108,11 @@ pub fn measure(problem: &Problem, velocities: &[Twist], impulses: &[[f64; 3]]) -
                 let velocity =
                     problem.relative_velocity(manifold, point, velocities) + Vec3::new(point.bias, 0.0, 0.0);
                 let impulse = Vec3::from(impulses[place]);
-                terms[0] += natural_map(impulse, velocity, manifold.friction, 1.0).norm_squared();
+                let error = natural_map(impulse, velocity, manifold.friction, 1.0);
+                // Written so that a NaN counts.
+                if !(error.norm() <= (1.0 + manifold.friction) * rounding(manifold, point, velocities)) {
+                    terms[0] += error.norm_squared();
+                }
                 if impulse.x > 0.0 || free.x < 0.0 {
                     for (term, vector) in terms[1..].iter_mut().zip([*free, impulse, velocity]) {
                         *term += vector.norm_squared();
