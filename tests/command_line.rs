@@ -244,6 +244,10 @@ fn a_run_starts_from_the_final_state_of_another() {
     let ((before, impulses), (after, kept)) = (open(&out), open(&directory.join("second")));
     assert!(impulses.len() >= 2 && kept == impulses, "{impulses:?} {kept:?}");
     assert_eq!(before, after);
+    let later = start.replace("first/", "later/");
+    std::fs::write(&second, format!("{head}{later}")).expect("a case");
+    let output = ran(breccia().arg("check").arg(&second));
+    assert!(output.status.success() && said(&output).contains("not there yet"), "{}", said(&output));
     let missing = start.replace("lower", "middle");
     std::fs::write(&second, format!("{head}{missing}")).expect("a case");
     let output = run(&second, &directory.join("third"), &[]);

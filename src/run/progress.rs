@@ -24,8 +24,11 @@ pub struct Log {
 }
 
 impl Log {
-    pub fn new(speaks: bool) -> Self {
-        Self { speaks, terminal: speaks && std::io::stdout().is_terminal(), bar: false }
+    /// Whether to speak at all. mpirun gives ranks a terminal even if its own output goes to a file: with several ranks there are
+    /// lines only.
+    pub fn new(rank: usize, ranks: usize) -> Self {
+        let speaks = rank == 0;
+        Self { speaks, terminal: ranks == 1 && std::io::stdout().is_terminal(), bar: false }
     }
 
     /// A reader that has gone (`| head`) is no reason to end a run: errors are let pass.
@@ -171,9 +174,9 @@ mod tests {
     }
 
     #[test]
-    fn a_quiet_log_has_no_terminal() {
-        assert!(!Log::new(false).terminal);
-        let log = Log { speaks: false, terminal: false, bar: false };
+    fn among_ranks_there_are_lines_only() {
+        let log = Log::new(1, 2);
+        assert!(!log.speaks && !log.terminal);
         let progress = Progress::new(0, 10);
         assert!(!progress.is_due(&log, 9) && progress.is_due(&log, 10));
     }
