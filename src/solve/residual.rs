@@ -109,8 +109,8 @@ impl<'a> Meter<'a> {
                     problem.relative_velocity(manifold, point, velocities) + Vec3::new(point.bias, 0.0, 0.0);
                 let impulse = Vec3::from(impulses[place]);
                 let error = natural_map(impulse, velocity, manifold.friction, 1.0);
-                // Written so that a NaN counts.
-                if !(error.norm() <= (1.0 + manifold.friction) * rounding(manifold, point, velocities)) {
+                let noise = (1.0 + manifold.friction) * rounding(manifold, point, velocities);
+                if error.norm() > noise || error.norm().is_nan() {
                     terms[0] += error.norm_squared();
                 }
                 if impulse.x > 0.0 || free.x < 0.0 {

@@ -62,7 +62,7 @@ impl World {
             correction_slop: 0.0,
         };
         let options =
-            Options { tolerance: 1e-12, maximum_sweeps: 50_000, check_every: 5, law: LocalLaw::Projected };
+            Options { tolerance: 1e-12, maximum_sweeps: 50_000, check_every: 5, ..Options::default() };
         Self { scene, physics, options, next_id: 0 }
     }
 
