@@ -10,7 +10,7 @@ pub mod reference;
 
 use breccia::geometry::{Convex, Polyhedron, Pose, Quat, Shape, Vec3, mass_properties};
 use breccia::scene::{Activation, Body, BodyId, ContactLaw, LawTable, Motion, Physics, Prescribed, Scene};
-use breccia::solve::{LocalLaw, Options};
+use breccia::solve::Options;
 use breccia::step::{DecompositionOptions, StepReport, Stepper, motion};
 use decomposition::Solo;
 use std::sync::Arc;
