@@ -1,4 +1,5 @@
 //! The real binary under `mpirun`, for integration tests.
+#![allow(dead_code)] // each test binary uses a part
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
