@@ -16,6 +16,9 @@ impl Cells {
     pub fn covering(min: [f64; 3], max: [f64; 3], edge: f64, limit: usize) -> Self {
         assert!(edge > 0.0 && limit >= 1);
         let mut cells = Self { origin: min, edge, counts: [1; 3] };
+        if !(0..3).all(|k| (max[k] - min[k]).is_finite()) {
+            return cells; // no edge is long enough
+        }
         loop {
             cells.counts = std::array::from_fn(|k| {
                 ((max[k] - min[k]) / cells.edge).ceil().clamp(1.0, f64::from(1u32 << 20)) as u32
@@ -85,6 +88,7 @@ mod tests {
     fn every_point_has_a_cell_and_the_limit_holds() {
         let cells = Cells::covering([-1.0, 0.0, 0.0], [1.0, 3.0, 0.0], 0.1, 50);
         assert!(cells.count() <= 50 && cells.count() > 10);
+        assert_eq!(Cells::covering([-1e308; 3], [1e308; 3], 1.0, 1000).count(), 1);
         for point in [[-1e9, 0.0, 1.0], [0.5, 1.5, 0.0], [f64::INFINITY, -f64::INFINITY, f64::NAN]] {
             assert!(cells.cell_of(point) < cells.count());
         }
