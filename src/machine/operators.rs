@@ -5,7 +5,7 @@ use nalgebra::Quaternion;
 use serde::{Deserialize, Serialize};
 
 /// Reduced operators at `q_m`: `v_u⁺ = free_velocity + mass_inverse · Σ Jᵀ p` for impulses `p` on the bodies, and the
-/// velocity of a body is `J v_u + drift`. Slots number the bodies that carry contact shapes.
+/// velocity of a point on a body is `J v_u` plus [`point_offset`](Self::point_offset). Slots number the bodies that carry contact shapes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReducedOperators {
     /// Number of independent velocities.
@@ -26,6 +26,11 @@ pub struct ReducedOperators {
     pub drift_before: Vec<f64>,
     /// The same at the end of the step.
     pub drift: Vec<f64>,
+    /// From the start of the step to `q_m`, and from there to its end, s.
+    pub durations: [f64; 2],
+    /// Per slot 9: acceleration of the body frame's origin and angular acceleration that are there without any change of
+    /// `v_u`, and angular velocity. Zero for [`ContactVelocity::Middle`](super::ContactVelocity).
+    pub rates: Vec<f64>,
 }
 
 impl ReducedOperators {
@@ -48,8 +53,7 @@ impl ReducedOperators {
     pub fn point_jacobian(&self, slot: usize, point: &Vec3, linear: &mut [f64]) {
         let nu = self.nu;
         let jacobian = self.body_jacobian(slot);
-        let p = &self.poses[7 * slot..];
-        let arm = point - Vec3::new(p[0], p[1], p[2]);
+        let arm = self.arm(slot, point);
         for k in 0..nu {
             let angular = Vec3::new(jacobian[3 * nu + k], jacobian[4 * nu + k], jacobian[5 * nu + k]);
             let turning = angular.cross(&arm);
@@ -59,27 +63,53 @@ impl ReducedOperators {
         }
     }
 
-    /// Velocity of the body-fixed point at `point` (world) and angular velocity, for independent velocities `v_u`, at the
-    /// end of the step (`before` = false) or at its start.
-    pub fn point_velocity(&self, slot: usize, point: &Vec3, v_u: &[f64], before: bool) -> (Vec3, Vec3) {
-        let drift = if before { &self.drift_before } else { &self.drift };
+    /// What a contact has to add to `H_redᵀ v_u` to have the velocity of the body-fixed point at `point` (world) at the end of the
+    /// step: prescribed joints, and with [`ContactVelocity::Ends`](super::ContactVelocity) the way from `q_m` to the end.
+    pub fn point_offset(&self, slot: usize, point: &Vec3) -> Vec3 {
+        let arm = self.arm(slot, point);
+        read(&self.drift, 6 * slot)
+            + read(&self.drift, 6 * slot + 3).cross(&arm)
+            + self.rate(slot, &arm) * self.durations[1]
+    }
+
+    /// Velocity of that point at the end of the step for independent velocities `v_u`.
+    pub fn point_velocity(&self, slot: usize, point: &Vec3, v_u: &[f64]) -> Vec3 {
+        self.mapped(slot, &self.arm(slot, point), v_u) + self.point_offset(slot, point)
+    }
+
+    /// Velocity of that point at the start of the step: what Newton's impact law calls the velocity before.
+    pub fn point_velocity_before(&self, slot: usize, point: &Vec3) -> Vec3 {
+        let arm = self.arm(slot, point);
+        let prescribed =
+            read(&self.drift_before, 6 * slot) + read(&self.drift_before, 6 * slot + 3).cross(&arm);
+        self.mapped(slot, &arm, &self.velocity) + prescribed - self.rate(slot, &arm) * self.durations[0]
+    }
+
+    fn arm(&self, slot: usize, point: &Vec3) -> Vec3 {
+        point - read(&self.poses, 7 * slot)
+    }
+
+    /// `H_redᵀ v_u`
+    fn mapped(&self, slot: usize, arm: &Vec3, v_u: &[f64]) -> Vec3 {
         let jacobian = self.body_jacobian(slot);
         let mut twist = [0.0; 6];
         for (axis, entry) in twist.iter_mut().enumerate() {
-            *entry = drift[6 * slot + axis];
-            for k in 0..self.nu {
-                *entry += jacobian[axis * self.nu + k] * v_u[k];
-            }
+            let row = &jacobian[axis * self.nu..(axis + 1) * self.nu];
+            *entry = row.iter().zip(v_u).map(|(j, v)| j * v).sum();
         }
-        let angular = Vec3::new(twist[3], twist[4], twist[5]);
-        let p = &self.poses[7 * slot..];
-        let arm = point - Vec3::new(p[0], p[1], p[2]);
-        (Vec3::new(twist[0], twist[1], twist[2]) + angular.cross(&arm), angular)
+        read(&twist, 0) + read(&twist, 3).cross(arm)
+    }
+
+    /// `dH_redᵀ/dt v_u`
+    fn rate(&self, slot: usize, arm: &Vec3) -> Vec3 {
+        let [linear, angular, omega] = [0, 3, 6].map(|at| read(&self.rates, 9 * slot + at));
+        linear + angular.cross(arm) + omega.cross(&omega.cross(arm))
     }
 
     /// All numbers in one list, for a broadcast.
     pub fn pack(&self) -> Vec<f64> {
-        let mut list = vec![self.nu as f64, self.bodies.len() as f64];
+        let [before, after] = self.durations;
+        let mut list = vec![self.nu as f64, self.bodies.len() as f64, before, after];
         list.extend(self.bodies.iter().map(|&body| body as f64));
         for part in self.parts() {
             list.extend_from_slice(part);
@@ -90,9 +120,10 @@ impl ReducedOperators {
     /// Inverse of [`pack`](Self::pack); none if the list has another length than its head says.
     pub fn unpack(list: &[f64]) -> Option<Self> {
         let (nu, slots) = (*list.first()? as usize, *list.get(1)? as usize);
-        let lengths = [nu * nu, nu, nu, 7 * slots, 6 * nu * slots, 6 * slots, 6 * slots];
-        let bodies = list.get(2..2 + slots)?.iter().map(|&body| body as usize).collect();
-        let mut at = 2 + slots;
+        let durations = [*list.get(2)?, *list.get(3)?];
+        let lengths = [nu * nu, nu, nu, 7 * slots, 6 * nu * slots, 6 * slots, 6 * slots, 9 * slots];
+        let bodies = list.get(4..4 + slots)?.iter().map(|&body| body as usize).collect();
+        let mut at = 4 + slots;
         let mut parts = lengths.map(|length| {
             let part = list.get(at..at + length).map(<[f64]>::to_vec);
             at += length;
@@ -113,10 +144,12 @@ impl ReducedOperators {
             jacobians: take()?,
             drift_before: take()?,
             drift: take()?,
+            rates: take()?,
+            durations,
         })
     }
 
-    fn parts(&self) -> [&[f64]; 7] {
+    fn parts(&self) -> [&[f64]; 8] {
         [
             &self.mass_inverse,
             &self.velocity,
@@ -125,6 +158,11 @@ impl ReducedOperators {
             &self.jacobians,
             &self.drift_before,
             &self.drift,
+            &self.rates,
         ]
     }
+}
+
+fn read(list: &[f64], at: usize) -> Vec3 {
+    Vec3::new(list[at], list[at + 1], list[at + 2])
 }

@@ -162,6 +162,14 @@ impl Reduced {
         self.solve_into(partition, v);
     }
 
+    /// The dependent part of `−J_v⁻¹ dJ/dt v`: accelerations that loops cause by their velocities alone.
+    pub(super) fn closure_bias(&mut self, data: &Data, partition: &Partition, x: &mut [f64]) {
+        for (i, &row) in partition.rows.iter().enumerate() {
+            self.right_side[i] = -data.jacobian_rate[row];
+        }
+        self.solve_into(partition, x);
+    }
+
     /// `a` of (24) from `dJ/dt v` and prescribed accelerations.
     pub(super) fn update_bias(
         &mut self,
