@@ -69,7 +69,11 @@ fn print(text: &str) -> Result<(), Failure> {
 fn check(case: &Path, set: &[(String, String)]) -> Result<(), Failure> {
     let case = input::read_case_with(case, set).map_err(|errors| (INPUT, errors.to_string()))?;
     let setup = setup::build(&case, &Solo).map_err(|error| (INPUT, error.to_string()))?;
+    let machines = setup::machine::build(&case).map_err(|error| (INPUT, error.to_string()))?;
     print(&run::describe(&case, &setup.inventory))?;
+    if !machines.is_empty() {
+        print(&setup::machine::describe(&machines))?;
+    }
     print(&case.warnings.iter().map(|warning| format!("warning: {warning}\n")).collect::<String>())
 }
 
@@ -132,6 +136,10 @@ fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Endi
     ));
     log.say(&format!("{}: {}", arguments.case.display(), case.title));
     case.warnings.iter().for_each(|warning| log.say(&format!("warning: {warning}")));
+    if !case.machines.is_empty() {
+        let message = "a case with a [[machine]] can be checked but not yet run".to_string();
+        return Err(RunError::Options(message));
+    }
     let setup = setup::build(&case, comm)?;
     run::run(&case, setup, &options, comm, &mut log)
 }

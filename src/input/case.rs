@@ -3,6 +3,7 @@
 
 use super::expression::Scope;
 use super::keys::choices;
+use super::machine_case::CaseMachine;
 use super::motion::{Motion, VectorFormula};
 use crate::geometry::{Aabb, Overflow, Polyhedron, Pose, SizeDistribution, StoneParameters, Vec3};
 use std::path::PathBuf;
@@ -23,6 +24,7 @@ pub struct Case {
     pub shapes: Vec<NamedShape>,
     pub bodies: Vec<CaseBody>,
     pub grains: Vec<Grains>,
+    pub machines: Vec<CaseMachine>,
     pub start: Option<Start>,
     pub output: Output,
     pub decomposition: Decomposition,

@@ -12,6 +12,14 @@ mod document;
 mod errors;
 mod expression;
 mod keys;
+mod machine_build;
+mod machine_case;
+mod machine_forces;
+mod machine_include;
+mod machine_joints;
+mod machine_names;
+mod machine_sections;
+mod machine_sections_forces;
 mod manual;
 mod motion;
 mod names;
@@ -28,6 +36,7 @@ pub use errors::{CaseError, CaseErrors, ErrorKind};
 pub use expression::{Expression, ExpressionError, ExpressionProblem, Scope, functions};
 pub(crate) use keys::choices;
 pub use keys::{Choice, Choose};
+pub use machine_case::*;
 pub use manual::manual_markdown;
 pub use motion::{Motion, MotionState, VectorFormula};
 pub use schema::schema;
@@ -63,7 +72,9 @@ pub fn read_case_with(path: &Path, overrides: &[(String, String)]) -> Result<Cas
 /// `parameters.mu`, `body.floor.position`, `contact.1.friction`. Its value is TOML, or a formula without quotes.
 pub fn parse_case(name: &str, text: &str, overrides: &[(String, String)]) -> Result<Case, CaseErrors> {
     let mut sources = vec![Source::new(name, text, true)];
+    let folder = Path::new(name).parent().map(Path::to_path_buf).unwrap_or_default();
     let (mut root, mut errors) = document::parse(&sources[0], 0);
+    errors.extend(machine_include::include(&mut root, &mut sources, &folder));
     for (path, value) in overrides {
         let source = Source::new(&format!("override {path}={value}"), value, false);
         if let Err(error) = apply_override(&mut root, path, &source, sources.len()) {
@@ -72,7 +83,6 @@ pub fn parse_case(name: &str, text: &str, overrides: &[(String, String)]) -> Res
         sources.push(source);
     }
     let unreadable = errors.iter().any(|error| error.kind == ErrorKind::Syntax);
-    let folder = Path::new(name).parent().map(Path::to_path_buf).unwrap_or_default();
     let scope = RefCell::new(Scope::default());
     let reader = Reader { sources, scope, folder, errors: RefCell::new(errors), left_out: Cell::new(0) };
     let case = build::build(&reader, &root, name);
@@ -81,7 +91,7 @@ pub fn parse_case(name: &str, text: &str, overrides: &[(String, String)]) -> Res
         // What the parser had to leave out is not there to be found: only what stands by itself is worth telling.
         errors.retain(|error| matches!(error.kind, ErrorKind::Syntax | ErrorKind::Value));
     }
-    errors.sort_by_key(|error| (error.file != name, error.line));
+    errors.sort_by(|a, b| (a.file != name, &a.file, a.line).cmp(&(b.file != name, &b.file, b.line)));
     match case {
         Some(case) if errors.is_empty() => Ok(case),
         _ => Err(CaseErrors { errors, left_out: reader.left_out.get() }),
