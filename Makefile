@@ -6,7 +6,7 @@ MPIRUN := $(RUN_AS_ROOT) mpirun --oversubscribe
 BRECCIA := target/release/breccia
 PYTHON := .venv/bin/python
 
-.PHONY: help setup build demo test lint bench soak pictures clean
+.PHONY: help setup build demo test lint bench soak clean
 
 help: ## This list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -37,8 +37,8 @@ lint:
 bench: build ## Measure the sweep, detection and a step on this machine
 	cargo bench
 
-soak: build ## The long versions of the tests: 100,000 fuzzed case files, …
-	BRECCIA_FUZZ=100000 $(RUN_AS_ROOT) cargo test --release --workspace
+soak: build ## The long versions of the tests: 100,000 fuzzed case files, stones falling until they rest
+	BRECCIA_FUZZ=100000 BRECCIA_SOAK=1 $(RUN_AS_ROOT) cargo test --release --workspace
 
 clean: ## Remove builds and results
 	rm -rf target out

@@ -67,7 +67,12 @@ fn print(text: &str) -> Result<(), Failure> {
 }
 
 fn check(case: &Path, set: &[(String, String)]) -> Result<(), Failure> {
-    let case = input::read_case_with(case, set).map_err(|errors| (INPUT, errors.to_string()))?;
+    let mut case = input::read_case_with(case, set).map_err(|errors| (INPUT, errors.to_string()))?;
+    if let Some(start) = case.start.take_if(|start| !start.from.exists()) {
+        let from = start.from.display();
+        case.warnings
+            .push(format!("{from} is not there yet; what is said here leaves the bodies from it out"));
+    }
     let setup = setup::build(&case, &Solo).map_err(|error| (INPUT, error.to_string()))?;
     let machines = setup::machine::build(&case).map_err(|error| (INPUT, error.to_string()))?;
     print(&run::describe(&case, &setup.inventory))?;
@@ -114,7 +119,7 @@ fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Endi
         arguments.threads.map_or_else(|| default_threads(comm.size()), |threads| threads.get().into());
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
     pool.map_err(|error| RunError::Options(format!("--threads {threads}: {error}")))?;
-    let mut log = Log::new(comm.rank() == 0);
+    let mut log = Log::new(comm.rank(), comm.size());
     let case = input::read_case_with(&arguments.case, &arguments.set);
     let case = setup::agree(comm, case.map_err(|errors| SetupError::Case(errors.to_string())))?;
     let options = run::Options {

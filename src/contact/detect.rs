@@ -5,8 +5,9 @@
 //! intersection of the two inflated boxes; bodies present there are present on that rank.
 
 use super::broad::BroadPhase;
+use super::hints::{Hints, Remembered};
 use super::narrow::{Hint, Patch, collide};
-use crate::geometry::{Aabb, Vec3};
+use crate::geometry::{Aabb, Convex, Shape, Vec3};
 use crate::scene::{Body, ManifoldKey};
 use rayon::prelude::*;
 
@@ -35,6 +36,7 @@ pub struct Detector {
     boxes: Vec<Aabb>,
     movable: Vec<bool>,
     pairs: Vec<(u32, u32)>,
+    hints: Hints,
 }
 
 impl Detector {
@@ -53,20 +55,39 @@ impl Detector {
         self.movable.clear();
         self.movable.extend(candidates.iter().map(|candidate| candidate.movable));
         self.broad.pairs(&self.boxes, &self.movable, &mut self.pairs);
-        let boxes = &self.boxes;
+        let (boxes, hints) =
+            (&self.boxes, self.hints.recall(candidates.iter().map(|candidate| candidate.body.id)));
         let collided = |&(i, j): &(u32, u32)| {
-            let lower = boxes[i as usize].min.sup(&boxes[j as usize].min);
-            let mut found = Vec::new();
-            if owns(&lower) {
-                collide_pair(candidates, i, j, &meet, &mut found);
+            let mut found = Found { contacts: Vec::new(), hint: None };
+            if owns(&boxes[i as usize].min.sup(&boxes[j as usize].min)) {
+                collide_pair(candidates, i, j, &meet, &hints, &mut found);
             }
             found
         };
-        let mut contacts: Vec<Contact> =
-            self.pairs.par_iter().with_min_len(64).flat_map_iter(collided).collect();
+        let merge = |mut all: (Vec<Contact>, Vec<Remembered>), found: Found| {
+            all.0.extend(found.contacts);
+            all.1.extend(found.hint);
+            all
+        };
+        let (mut contacts, remembered) = self
+            .pairs
+            .par_chunks(512)
+            .map(|pairs| pairs.iter().map(collided).fold(Default::default(), merge))
+            .reduce(Default::default, |mut first, second| {
+                first.0.extend(second.0);
+                first.1.extend(second.1);
+                first
+            });
+        self.hints.remember(remembered);
         contacts.par_sort_unstable_by_key(|contact| contact.key);
         contacts
     }
+}
+
+/// What one pair of bodies gives.
+struct Found {
+    contacts: Vec<Contact>,
+    hint: Option<Remembered>,
 }
 
 fn collide_pair(
@@ -74,22 +95,28 @@ fn collide_pair(
     i: u32,
     j: u32,
     meet: &(impl Fn(&Body, &Body) -> Option<f64> + Sync),
-    found: &mut Vec<Contact>,
+    hints: &super::hints::Recall,
+    found: &mut Found,
 ) {
     let lower_first = candidates[i as usize].body.id < candidates[j as usize].body.id;
     let slots = if lower_first { [i, j] } else { [j, i] };
     let [a, b] = slots.map(|slot| &candidates[slot as usize]);
     let Some(factor) = meet(a.body, b.body) else { return };
     let margin = factor * (a.reach + b.reach);
+    // Only two stones are worth remembering: everything else is cheap, and clusters have several pairs of parts.
+    let stones = [a, b].iter().all(|one| matches!(one.body.shape, Shape::Convex(Convex::Polyhedron(_))));
     for (part_a, (inner_a, convex_a)) in a.body.shape.parts().enumerate() {
         let pose_a = a.body.pose.compose(&inner_a);
         for (part_b, (inner_b, convex_b)) in b.body.shape.parts().enumerate() {
             let pose_b = b.body.pose.compose(&inner_b);
-            let mut hint = Hint::default();
-            if let Some(patch) = collide((convex_a, &pose_a), (convex_b, &pose_b), margin, &mut hint) {
+            let mut hint = if stones { hints.find(i, j) } else { Hint::default() };
+            let patch = collide((convex_a, &pose_a), (convex_b, &pose_b), margin, &mut hint);
+            if let Some(patch) = patch {
                 let key =
                     ManifoldKey { bodies: [a.body.id, b.body.id], parts: [part_a as u16, part_b as u16] };
-                found.push(Contact { key, slots, patch });
+                found.contacts.push(Contact { key, slots, patch });
+            } else if stones {
+                found.hint = Some(Remembered { pair: (i, j), hint });
             }
         }
     }

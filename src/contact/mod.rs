@@ -15,6 +15,7 @@
 
 pub mod broad;
 pub mod detect;
+mod hints;
 pub mod narrow;
 
 pub use broad::BroadPhase;

@@ -192,7 +192,7 @@ static SOLVER: Section = plain(
             "tolerance",
             Kind::Number(Range::POSITIVE),
             "",
-            Default("1e-4"),
+            Default("1e-3"),
             "Sweeps stop when the relative natural-map residual is below this.",
         ),
         key(

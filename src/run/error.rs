@@ -21,7 +21,7 @@ pub enum RunError {
     )]
     OtherCase { directory: PathBuf, found: String },
     #[error(
-        "step {step} (t = {time} s): the position or velocity of {body} is not a finite number any more\n  \
+        "step {step} (t = {time:?} s): the position or velocity of {body} is not a finite number any more\n  \
          pictures and series up to the step before are in {}; a smaller time step may help",
         directory.display()
     )]

@@ -24,8 +24,11 @@ pub struct Log {
 }
 
 impl Log {
-    pub fn new(speaks: bool) -> Self {
-        Self { speaks, terminal: speaks && std::io::stdout().is_terminal(), bar: false }
+    /// Whether to speak at all. mpirun gives ranks a terminal even if its own output goes to a file: with several ranks there are
+    /// lines only.
+    pub fn new(rank: usize, ranks: usize) -> Self {
+        let speaks = rank == 0;
+        Self { speaks, terminal: ranks == 1 && std::io::stdout().is_terminal(), bar: false }
     }
 
     /// A reader that has gone (`| head`) is no reason to end a run: errors are let pass.
@@ -85,7 +88,7 @@ impl Progress {
             }
         }
         if !std::mem::replace(&mut self.headed, true) {
-            log.say(HEADING);
+            log.say(&heading());
         }
         log.say(&line(report, kinetic_energy, &left));
     }
@@ -116,8 +119,12 @@ impl Progress {
     }
 }
 
-const HEADING: &str =
-    "        step      time [s]  contacts  sweeps  residual  depth [m]  energy [J]       left";
+fn heading() -> String {
+    format!(
+        "{:>12}{:>14}{:>10}{:>8}{:>9} {:>10}{:>12}{:>11}",
+        "step", "time [s]", "contacts", "sweeps", "residual", "depth [m]", "energy [J]", "left"
+    )
+}
 
 fn line(report: &StepReport, kinetic_energy: f64, left: &str) -> String {
     let mark = if report.converged { ' ' } else { '!' };
@@ -160,16 +167,16 @@ mod tests {
     fn columns_stand_under_their_headings() {
         let report =
             StepReport { step: 1000, time: 0.5, contact_points: 9211, sweeps: 40, ..Default::default() };
-        assert_eq!(line(&report, 1.0, "3:05").chars().count(), HEADING.chars().count());
+        assert_eq!(line(&report, 1.0, "3:05").chars().count(), heading().chars().count());
         let bar = Progress::new(0, 2000).bar(&report, 1.0, "3:05", 2);
         assert!(bar.starts_with("[##########..........]  50 %  t 0.5000 s  9211 contacts"), "{bar}");
         assert!(bar.ends_with("3:05 left  2 not converged"), "{bar}");
     }
 
     #[test]
-    fn a_quiet_log_has_no_terminal() {
-        assert!(!Log::new(false).terminal);
-        let log = Log { speaks: false, terminal: false, bar: false };
+    fn among_ranks_there_are_lines_only() {
+        let log = Log::new(1, 2);
+        assert!(!log.speaks && !log.terminal);
         let progress = Progress::new(0, 10);
         assert!(!progress.is_due(&log, 9) && progress.is_due(&log, 10));
     }

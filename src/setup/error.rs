@@ -30,7 +30,7 @@ pub enum SetupError {
     #[error(
         "the start overlaps: {first} and {second} penetrate by {depth:.3e} m, more than the {tolerance:.1e} m that is let pass{}\n  \
          move them apart, or make the region of the grains smaller by the size of a grain",
-        match more { 0 => String::new(), more => format!(" ({more} more pairs do)") }
+        match more { 0 => String::new(), more => format!(" ({more} more like this)") }
     )]
     Overlap { first: String, second: String, depth: f64, tolerance: f64, more: u64 },
     /// Another rank found this; the message is its own.

@@ -12,6 +12,8 @@ pub mod machine;
 mod overlap;
 mod solids;
 mod start;
+#[cfg(test)]
+mod tests;
 
 pub use error::{SetupError, agree};
 pub use inventory::{AchievedGrading, Group, GroupKind, Inventory};

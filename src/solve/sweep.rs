@@ -11,7 +11,8 @@
 //! ```
 //!
 //! Its fixed points are exactly the states that satisfy (32): r_n' = r_n gives Signorini's condition and r_t' = r_t, λ being a number
-//! and not a matrix, Coulomb's. In the *exact* law the point's own problem is solved to the end instead ([`super::law`]).
+//! and not a matrix, Coulomb's. In the *exact* law the point's own problem is solved to the end instead ([`super::law`]);
+//! so it is in the projected law for manifolds with a point whose normal and tangent are so coupled that the above may run away.
 //!
 //! Layout: the manifolds of a colour stand in blocks of four lanes, each block with as many point rows as its largest manifold.
 //! Missing lanes and points are padded by a void body and zero coefficients: they compute zeros. No lane ever sees another one's
@@ -35,6 +36,8 @@ struct Block {
     friction: F64x4,
     slots: [[u32; LANES]; 2],
     rows: Range<u32>,
+    /// Lanes whose points are solved exactly in the projected law too, see [`is_strongly_coupled`].
+    strong: [bool; LANES],
 }
 
 /// One contact point of each of four manifolds.
@@ -209,6 +212,7 @@ impl Sweep {
             friction: F64x4::default(),
             slots: [[void; LANES]; 2],
             rows: first_row as u32..(first_row + depth) as u32,
+            strong: [false; LANES],
         };
         for (lane, &index) in group.iter().enumerate() {
             let manifold = &problem.manifolds[index as usize];
@@ -222,7 +226,9 @@ impl Sweep {
             for (row, place) in (first_row..).zip(problem.points_of(index as usize)) {
                 let point = &problem.points[place];
                 self.origin[row][lane] = place as u32;
-                self.rows[row].set(lane, point, &problem.delassus(manifold, point));
+                let delassus = problem.delassus(manifold, point);
+                block.strong[lane] |= is_strongly_coupled(&delassus, manifold.friction);
+                self.rows[row].set(lane, point, &delassus);
             }
         }
         self.blocks.push(block);
@@ -382,8 +388,12 @@ unsafe fn visit(block: &Block, rows: &mut [Row], shared: &Shared) {
         ];
         let impulse = match shared.visit {
             Visit::Start => row.impulse,
-            Visit::Projected => projected(row, &velocity, block.friction),
-            Visit::Exact => exact(row, &velocity, block, shared),
+            Visit::Projected if block.strong == [false; LANES] => projected(row, &velocity, block.friction),
+            Visit::Projected => {
+                let all = projected(row, &velocity, block.friction);
+                exact(row, &velocity, block, shared, block.strong, all)
+            }
+            Visit::Exact => exact(row, &velocity, block, shared, [true; LANES], row.impulse),
         };
         let change: [F64x4; 3] = match shared.visit {
             Visit::Start => impulse,
@@ -415,14 +425,24 @@ fn projected(row: &Row, velocity: &[F64x4; 3], friction: F64x4) -> [F64x4; 3] {
     [normal, t * factor, s * factor]
 }
 
-/// Lane by lane: the local problem has cases. Rebuilds the Delassus block from the bodies.
+/// Sliding, a projected visit feeds `W_nt r_t / W_nn` with ‖r_t‖ = μ r_n back into r_n: a gain of `μ ‖W_nt‖ / W_nn` at most. From 1 on
+/// it may run away or circle for ever, as on Painlevé's rod; 0.9 would still take 200 visits for nine digits.
+fn is_strongly_coupled(delassus: &Mat3, friction: f64) -> bool {
+    let coupling = (delassus[(1, 0)].powi(2) + delassus[(2, 0)].powi(2)).sqrt();
+    friction * coupling > 0.9 * delassus[(0, 0)]
+}
+
+/// Lane by lane, of those asked for: the local problem has cases. Rebuilds the Delassus block from the bodies.
 #[inline(never)]
-fn exact(row: &Row, velocity: &[F64x4; 3], block: &Block, shared: &Shared) -> [F64x4; 3] {
-    let mut impulse = row.impulse;
-    for lane in 0..LANES {
-        if row.step_normal.0[lane] == 0.0 {
-            continue;
-        }
+fn exact(
+    row: &Row,
+    velocity: &[F64x4; 3],
+    block: &Block,
+    shared: &Shared,
+    lanes: [bool; LANES],
+    mut impulse: [F64x4; 3],
+) -> [F64x4; 3] {
+    for lane in (0..LANES).filter(|&lane| lanes[lane] && row.step_normal.0[lane] != 0.0) {
         let pick = |vector: &Vec3x4| Vec3::from_fn(|axis, _| vector.0[axis].0[lane]);
         let frame = Mat3::from_columns(&[0, 1, 2].map(|axis| pick(&block.frame[axis])));
         let mut world = Mat3::zeros();

@@ -1,0 +1,75 @@
+//! The real binary under `mpirun`, for integration tests.
+#![allow(dead_code)] // each test binary uses a part
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A run that takes longer hangs: the tests' own cases need seconds.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// A directory of a test's own, removed when the test passed.
+pub struct Directory(pub PathBuf);
+
+impl Directory {
+    pub fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("breccia-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a directory for the test");
+        Self(path)
+    }
+
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+}
+
+pub fn project(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// Runs breccia on some ranks and threads; the exit code and everything it printed.
+pub fn breccia(ranks: usize, arguments: &[&str]) -> (i32, String) {
+    let mut command = Command::new("mpirun");
+    command
+        .args(["--oversubscribe", "-n", &ranks.to_string(), env!("CARGO_BIN_EXE_breccia")])
+        .args(arguments)
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+        // More ranks than cores must not spin against each other.
+        .env("OMPI_MCA_mpi_yield_when_idle", "1")
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().expect("mpirun starts; `make setup` installs it");
+    let start = Instant::now();
+    while child.try_wait().expect("the run can be asked").is_none() {
+        if start.elapsed() > PATIENCE {
+            let _ = child.kill();
+            panic!("breccia {arguments:?} on {ranks} ranks hangs");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let output = child.wait_with_output().expect("the run's words");
+    let words = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    (output.status.code().unwrap_or(-1), words.into_owned())
+}
+
+/// Runs a case to the end; what `summary.json` says.
+pub fn run(case: &Path, ranks: usize, out: &Path, more: &[&str]) -> serde_json::Value {
+    let (case, out_name) = (case.display().to_string(), out.display().to_string());
+    let mut arguments = vec!["run", &case, "--out", &out_name];
+    arguments.extend(more);
+    let (code, words) = breccia(ranks, &arguments);
+    assert_eq!(code, 0, "{case} on {ranks} ranks:\n{words}");
+    let summary = std::fs::read_to_string(out.join("summary.json")).expect("a run leaves a summary");
+    serde_json::from_str(&summary).expect("the summary is JSON")
+}
