@@ -128,7 +128,7 @@ fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Endi
         until: arguments.until,
         summary: arguments.summary.clone(),
         overwrite: arguments.overwrite,
-        case_text: case_text(arguments),
+        case_text: case_text(arguments, &case),
         threads,
         begun,
     };
@@ -167,9 +167,13 @@ fn default_directory(case: &Path) -> PathBuf {
 }
 
 /// The case that the final state keeps: the file, and what the command line changed of it.
-fn case_text(arguments: &RunArguments) -> String {
+fn case_text(arguments: &RunArguments, case: &input::Case) -> String {
     // It has just been read as a case; should it be gone, the state is worth keeping without it.
     let mut text = std::fs::read_to_string(&arguments.case).unwrap_or_default();
+    for path in &case.included {
+        text +=
+            &format!("# include {}\n{}", path.display(), std::fs::read_to_string(path).unwrap_or_default());
+    }
     for (key, value) in &arguments.set {
         text += &format!("# --set {key}={value}\n");
     }

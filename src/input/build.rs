@@ -14,13 +14,13 @@ use super::sections::CASE;
 use super::table::{Interpolation, Table, columns};
 use super::values::is_identifier;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Most steps of a run: times stay exact multiples of the time step in a double.
 const MAXIMUM_STEPS: f64 = (1u64 << 50) as f64;
 
-pub(super) fn build(reader: &Reader, root: &Value, name: &str) -> Option<Case> {
+pub(super) fn build(reader: &Reader, root: &Value, name: &str, included: Vec<PathBuf>) -> Option<Case> {
     let table = TableReader::open(reader, root, &CASE, String::new())?;
     // Parameters and tables first: every other number may use them.
     read_parameters(&table);
@@ -62,6 +62,7 @@ pub(super) fn build(reader: &Reader, root: &Value, name: &str) -> Option<Case> {
     let shapes = shapes.finish()?;
     Some(Case {
         file: Path::new(name).to_path_buf(),
+        included,
         title: title?,
         scope: reader.scope.borrow().clone(),
         simulation: simulation?,
@@ -438,11 +439,10 @@ impl Users {
         let known: BTreeSet<_> = contacts.iter().map(|contact| contact.materials).collect();
         for first in 0..self.materials.len() {
             for second in first..self.materials.len() {
-                let Some((free, other)) =
-                    self.meeting(first, second).filter(|_| !known.contains(&[first, second]))
-                else {
+                if known.contains(&[first, second]) {
                     continue;
-                };
+                }
+                let Some((free, other)) = self.meeting(first, second) else { continue };
                 let [a, b] = [first, second].map(|index| &names.list[index]);
                 let who = match first == second {
                     true => free.label.clone(),

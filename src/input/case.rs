@@ -14,6 +14,8 @@ use std::sync::Arc;
 pub struct Case {
     /// As it was named; the paths inside the case have been resolved against its folder.
     pub file: PathBuf,
+    /// Files that it includes, resolved against its folder.
+    pub included: Vec<PathBuf>,
     pub title: String,
     /// Named numbers and tables, for formulas that are compiled later.
     pub scope: Scope,

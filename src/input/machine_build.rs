@@ -67,9 +67,10 @@ fn read_machine(
     }
     check_tree(&body_tables, &body_names.list, &joint_tables);
     let cuts = read_cuts(table, &parts);
-    parts.phases = table.tables("phase").iter().filter_map(|phase| phase.text("name")).collect();
+    let phase_tables = table.tables("phase");
+    parts.phases = Names::collect(phase_tables.iter()).list;
     let quantities = read_quantities(table, &mut parts);
-    let phases = read_phases(table, &parts);
+    let phases = read_phases(&phase_tables, &parts);
     let forces = read_forces(table, &parts);
     let prescribed_names =
         prescribed.as_ref().map(|list| list.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>());

@@ -229,19 +229,19 @@ pub(super) fn read_quantities(
     quantities.into_iter().collect()
 }
 
-pub(super) fn read_phases(table: &TableReader, parts: &MachineNames) -> Option<Vec<MachinePhase>> {
-    let tables = table.tables("phase");
-    let names = Names::collect(tables.iter());
+/// The names are in `parts`.
+pub(super) fn read_phases(tables: &[TableReader], parts: &MachineNames) -> Option<Vec<MachinePhase>> {
+    let names = &parts.phases;
     let variables = parts.variables_with_points();
     let last = tables.len().saturating_sub(1);
     let mut phases = Vec::new();
-    for (index, (table, name)) in tables.iter().zip(&names.list).enumerate() {
+    for (index, (table, name)) in tables.iter().zip(names).enumerate() {
         let next = match table.field("next") {
             Some(field) => {
-                let found = names.list.iter().position(|known| field.value.data == Data::Text(known.clone()));
+                let found = names.iter().position(|known| field.value.data == Data::Text(known.clone()));
                 match &field.value.data {
                     Data::Text(text) if found.is_none() => {
-                        unknown(&field, &field.value, text, "a phase", names.list.iter().map(String::as_str));
+                        unknown(&field, &field.value, text, "a phase", names.iter().map(String::as_str));
                     }
                     Data::Text(_) => {}
                     _ => field.wrong(),

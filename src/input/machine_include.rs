@@ -8,7 +8,7 @@ use super::document::{self, Data, Entry, Source, Value};
 use super::errors::{CaseError, ErrorKind};
 use super::keys::Kind;
 use super::read_text;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What an included file may hold.
 pub(super) const INCLUDABLE: &[&str] =
@@ -17,15 +17,24 @@ pub(super) const INCLUDABLE: &[&str] =
 /// Most files that a case includes.
 const MAXIMUM_FILES: usize = 100;
 
+/// What came of including.
+#[derive(Default)]
+pub(super) struct Included {
+    pub files: Vec<PathBuf>,
+    pub errors: Vec<CaseError>,
+    /// Whether a file could not be read.
+    pub missing: bool,
+}
+
 /// Reads the files under `include` and adds what is in them to `root`. Mistakes of the key itself are told, too.
-pub(super) fn include(root: &mut Value, sources: &mut Vec<Source>, folder: &Path) -> Vec<CaseError> {
-    let mut errors = Vec::new();
-    let Some(listed) = root.get("include").cloned() else { return errors };
+pub(super) fn include(root: &mut Value, sources: &mut Vec<Source>, folder: &Path) -> Included {
+    let mut included = Included::default();
+    let Some(listed) = root.get("include").cloned() else { return included };
+    let Included { files, errors, missing } = &mut included;
     let items = match listed.data {
         Data::List(items) if !items.is_empty() && items.len() <= MAXIMUM_FILES => items,
         _ => vec![listed],
     };
-    let mut seen = Vec::new();
     for item in items {
         let refuse = |message: String| {
             CaseError::at(&sources[item.origin.source], &item.origin, "include", ErrorKind::Value, message)
@@ -34,32 +43,35 @@ pub(super) fn include(root: &mut Value, sources: &mut Vec<Source>, folder: &Path
             Data::Text(text) if !text.is_empty() && !text.contains('\0') => folder.join(text),
             _ => {
                 errors.push(refuse(format!("found {}, expected {}", item.noun(), Kind::Files.describe())));
+                *missing = true;
                 continue;
             }
         };
-        if seen.contains(&path) {
+        if files.contains(&path) {
             errors.push(refuse(format!("found {} once more, expected each file once", path.display())));
             continue;
         }
         if !path.is_file() {
             errors.push(refuse(format!("found no file at {}, expected one", path.display())));
+            *missing = true;
             continue;
         }
-        seen.push(path.clone());
+        files.push(path.clone());
         match read_text(&path) {
             Ok(text) => {
                 let source = Source::new(&path.display().to_string(), &text, true);
                 let (value, mistakes) = document::parse(&source, sources.len());
                 errors.extend(mistakes);
-                merge(root, value, &source, &mut errors);
+                merge(root, value, &source, errors);
                 sources.push(source);
             }
             Err(message) => {
-                errors.push(CaseError::whole(&path.display().to_string(), "", ErrorKind::Value, message))
+                errors.push(CaseError::whole(&path.display().to_string(), "", ErrorKind::Value, message));
+                *missing = true;
             }
         }
     }
-    errors
+    included
 }
 
 fn merge(root: &mut Value, included: Value, source: &Source, errors: &mut Vec<CaseError>) {

@@ -42,7 +42,7 @@ pub use motion::{Motion, MotionState, VectorFormula};
 pub use schema::schema;
 pub use table::{Interpolation, Table, TableError};
 
-use document::{Source, apply_override};
+use document::{Source, Value, apply_override};
 use reader::Reader;
 use std::cell::{Cell, RefCell};
 use std::io::Read;
@@ -74,18 +74,27 @@ pub fn parse_case(name: &str, text: &str, overrides: &[(String, String)]) -> Res
     let mut sources = vec![Source::new(name, text, true)];
     let folder = Path::new(name).parent().map(Path::to_path_buf).unwrap_or_default();
     let (mut root, mut errors) = document::parse(&sources[0], 0);
-    errors.extend(machine_include::include(&mut root, &mut sources, &folder));
-    for (path, value) in overrides {
+    let mut replace = |root: &mut Value, sources: &mut Vec<Source>, (path, value): &(String, String)| {
         let source = Source::new(&format!("override {path}={value}"), value, false);
-        if let Err(error) = apply_override(&mut root, path, &source, sources.len()) {
+        if let Err(error) = apply_override(root, path, &source, sources.len()) {
             errors.push(*error);
         }
         sources.push(source);
+    };
+    // What is included must be there before values in it can be replaced.
+    let (first, rest): (Vec<_>, Vec<_>) = overrides.iter().partition(|(path, _)| path.starts_with("include"));
+    first.into_iter().for_each(|change| replace(&mut root, &mut sources, change));
+    let included = machine_include::include(&mut root, &mut sources, &folder);
+    rest.into_iter().for_each(|change| replace(&mut root, &mut sources, change));
+    errors.extend(included.errors);
+    if included.missing {
+        // Half of the names would be unknown: that is one mistake, not many.
+        return Err(CaseErrors { errors, left_out: 0 });
     }
     let unreadable = errors.iter().any(|error| error.kind == ErrorKind::Syntax);
     let scope = RefCell::new(Scope::default());
     let reader = Reader { sources, scope, folder, errors: RefCell::new(errors), left_out: Cell::new(0) };
-    let case = build::build(&reader, &root, name);
+    let case = build::build(&reader, &root, name, included.files);
     let mut errors = reader.errors.into_inner();
     if unreadable {
         // What the parser had to leave out is not there to be found: only what stands by itself is worth telling.

@@ -236,6 +236,8 @@ const MISTAKES: &[Mistake] = &[
     mistake("frame = \"body\"", "frame = \"wrold\"", "wrold", "machine.robot.torque.spin.frame", "did you mean \"world\"?"),
     // Phases and quantities.
     mistake("until = \"depth > 0.3 or t > 1\"\n", "", "[[machine.phase]]", "machine.robot.phase.diving.until", "found a phase that never ends but is followed by another"),
+    mistake("next = \"diving\"", "nxt = \"diving\"", "nxt", "machine.robot.phase.squeezing.nxt", "did you mean \"next\"?"),
+    mistake("name = \"squeezing\"", "name = \"squee zing\"", "squee zing", "machine.robot.phase.2.name", "expected a name of letters"),
     mistake("next = \"diving\"\n", "", "until = \"phase.time > 2\"", "machine.robot.phase.squeezing.until", "found an end of the last phase, expected `next`, or no `until`"),
     mistake("next = \"diving\"", "next = \"driving\"", "driving", "machine.robot.phase.squeezing.next", "found the unknown name \"driving\", expected a phase"),
     mistake("depth > 0.3 or t > 1", "dept > 0.3 or t > 1", "dept >", "machine.robot.phase.diving.until", "found the unknown name `dept`"),
@@ -323,6 +325,8 @@ fn one_mistake_makes_one_error() {
         "child = \"claw\"",      // nobody carries the sphere
         "",                      // what was left out is missed
         "sin = \"hypot",
+        "nxt = \"diving\"",
+        "name = \"squee zing\"", // the law of `squeezing` has no phase
         "depth = \"-speed\"",
         "partition = { dependnt", // the right key is missed, too
     ];
@@ -429,6 +433,15 @@ fn mistakes_in_an_included_file_name_it_and_its_line() {
     folder.write("parts/robot.toml", &rest);
     let errors = read_case(&twice).expect_err("wrong").to_string();
     assert!(errors.contains("once more, expected each file once"), "{errors}");
+    // A file that is not there is one mistake, whatever the case misses of it.
+    let text = format!("include = \"nowhere.toml\"\n{head}\n[[machine]]\nname = \"a\"\n");
+    let errors = read_case(&folder.write("missing.toml", &text)).expect_err("wrong");
+    assert_eq!(errors.errors.len(), 1, "{errors}");
+    let elsewhere = [("include".to_string(), "parts/robot.toml".to_string())];
+    let text = text.replace("[[machine]]\nname = \"a\"\n", "");
+    let path = folder.write("missing.toml", &text).display().to_string();
+    let case = parse_case(&path, &text, &elsewhere).unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(case.included, [folder.0.join("parts/robot.toml")]);
 }
 
 #[test]

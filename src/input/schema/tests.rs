@@ -108,6 +108,29 @@ fn shipped_cases_match_the_schema() {
     assert!(cases.len() >= 10, "{} cases", cases.len());
 }
 
+const MACHINE: &str = r#"[[machine]]
+name = "m"
+partition = { dependent = ["j"] }
+[[machine.body]]
+name = "b"
+mass = 1
+inertia = [1, 1, 1]
+points = { tip = [0, 0, 1] }
+[[machine.joint]]
+name = "j"
+kind = "revolute"
+child = "b"
+axis = [0, 0, 1]
+on_parent = "tip"
+on_child = { position = [0, 0, 1] }
+[[machine.actuator]]
+name = "motor"
+joint = "j"
+law = { a = "x" }
+[machine.quantities]
+depth = "j.position"
+"#;
+
 #[test]
 fn mistakes_do_not_match() {
     let right = "[simulation]\ntime_step = 1e-3\nduration = \"2*0.5\"\n";
@@ -130,11 +153,20 @@ fn mistakes_do_not_match() {
             "{right}[[body]]\nname = \"a\"\nshape = \"b\"\nmaterial = \"c\"\norientation = {{ axis = [0, 0, 1] }}\n"
         ),
         format!("{right}[solver]\nlocal_law = \"magic\"\n"),
+        format!("include = 3\n{right}"),
+        format!("{right}[[machine]]\nname = \"m\"\n"),
+        format!("{right}{}", MACHINE.replace("axis = [0, 0, 1]\n", "")),
+        format!("{right}{}", MACHINE.replace("revolute", "hinge")),
+        format!("{right}{}", MACHINE.replace("inertia = [1, 1, 1]", "inertia = [1, 1]")),
+        format!("{right}{}", MACHINE.replace("law = { a = \"x\" }", "law = [1]")),
+        format!("{right}{}", MACHINE.replace("on_parent = \"tip\"", "on_parent = [0, 0]")),
+        format!("{right}{}", MACHINE.replace("joint = \"j\"\n", "")),
         format!("{right}[output]\nfields = [\"id\", \"id\"]\n"),
     ] {
         assert!(mismatch(&schema(), &json(&wrong)).is_some(), "{wrong}");
     }
     for right in [
+        format!("include = [\"a.toml\"]\n{right}{MACHINE}"),
         format!("{right}[[body]]\nname = \"a\"\nshape = \"b\"\nmaterial = \"c\"\nmass = 1\n"),
         format!(
             "{right}[[body]]\nname = \"a\"\nshape = \"b\"\nmaterial = \"c\"\norientation = {{ z_axis = [0, 0, 1] }}\n"

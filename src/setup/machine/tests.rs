@@ -194,6 +194,24 @@ fn phases_end_at_the_first_step_that_sees_their_end() {
 }
 
 #[test]
+fn what_is_not_a_number_is_an_error_with_its_name() {
+    for (old, new, what) in [
+        ("depth = \"cart.position\"", "depth = \"1/(cart.position - 0.25)\"", "the quantity `depth`"),
+        ("\"depth > 0.5 or t > 10\"", "\"sqrt(cart.position - 1)\"", "the end of phase `diving`"),
+    ] {
+        let case = case_of(&phased().replace(old, new));
+        let error = match build(&case) {
+            Err(error) => error.to_string(),
+            Ok(mut machines) => {
+                let BuiltMachine { machine, controller, .. } = &mut machines[0];
+                controller.update(machine, 0.0).expect_err("no number").to_string()
+            }
+        };
+        assert!(error.ends_with(&format!("{what} is not a number")), "{error}");
+    }
+}
+
+#[test]
 fn a_restored_machine_goes_on_bit_by_bit() {
     let case = case_of(&phased());
     let run = |built: &mut BuiltMachine, steps: usize| (0..steps).for_each(|_| step(built, 1e-3));
@@ -442,7 +460,7 @@ fn the_shipped_slider_cranks_follow_the_reference_before_their_first_impact() {
 
 #[test]
 fn the_other_shipped_machines_assemble_and_move() {
-    for name in ["double-pendulum-wall", "rocking-block", "woodpecker", "hinged-plate"] {
+    for name in ["double-pendulum-wall", "rocking-block", "woodpecker", "hinged-plate", "tamper"] {
         let mut built = shipped(&format!("machines/{name}.toml"));
         let before = built.machine.coordinates().clone();
         for _ in 0..10 {
@@ -451,4 +469,30 @@ fn the_other_shipped_machines_assemble_and_move() {
         assert!(*built.machine.coordinates() != before, "{name} moves");
         assert!(built.shapes.iter().any(|shape| shape.contacts), "{name} touches");
     }
+}
+
+/// Without a bed the tines dive as they are told, squeeze without resistance, and come up again.
+#[test]
+fn the_tamper_goes_through_its_phases() {
+    let mut built = shipped("machines/tamper.toml");
+    let (mut begun, mut deepest) = (Vec::new(), 0.0f64);
+    for _ in 0..7500 {
+        step(&mut built, 2e-4);
+        let state = built.controller.state();
+        if begun.last() != Some(&state) {
+            begun.push(state);
+        }
+        deepest = built.controller.quantities().next().map_or(deepest, |(_, depth)| deepest.max(depth));
+    }
+    assert_eq!(begun.iter().map(|state| state.phase).collect::<Vec<_>>(), [0, 1, 2], "{begun:?}");
+    // The travel reaches 0.18 m at t = 0.74 s, and the cylinder lags behind by about C/K = 10 ms.
+    assert!((begun[1].phase_start - 0.75).abs() < 0.02, "{begun:?}");
+    assert!(begun[2].phase_start - begun[1].phase_start < 0.2, "{begun:?}");
+    // Past the wanted depth by at most speed over circular frequency of the cylinder: 0.33/41 m.
+    assert!((0.06..0.06 + 0.0081).contains(&deepest), "{deepest}");
+    assert!(
+        built.machine.coordinates().q[0].abs() < 0.01,
+        "back at the top: {:?}",
+        built.machine.coordinates()
+    );
 }
