@@ -42,9 +42,10 @@ impl Hints {
         Recall { pairs: &self.pairs, old_slots }
     }
 
-    /// `pairs` ascending, by the slots of the present step.
-    pub fn remember(&mut self, pairs: Vec<Remembered>) {
+    /// `pairs` by the slots of the present step.
+    pub fn remember(&mut self, mut pairs: Vec<Remembered>) {
         std::mem::swap(&mut self.ids, &mut self.next_ids);
+        pairs.sort_unstable_by_key(|remembered| remembered.pair);
         self.pairs = pairs;
     }
 }

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A run that takes longer hangs: the tests' own cases need seconds.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// A run that takes longer hangs: the tests' own cases need seconds, those of `make soak` many minutes.
+fn patience() -> Duration {
+    Duration::from_secs(if std::env::var_os("BRECCIA_SOAK").is_some() { 7200 } else { 300 })
+}
 
 /// A directory of a test's own, removed when the test passed.
 pub struct Directory(pub PathBuf);
@@ -52,7 +54,7 @@ pub fn breccia(ranks: usize, arguments: &[&str]) -> (i32, String) {
     let mut child = command.spawn().expect("mpirun starts; `make setup` installs it");
     let start = Instant::now();
     while child.try_wait().expect("the run can be asked").is_none() {
-        if start.elapsed() > PATIENCE {
+        if start.elapsed() > patience() {
             let _ = child.kill();
             panic!("breccia {arguments:?} on {ranks} ranks hangs");
         }

@@ -14,7 +14,7 @@
 use super::axis::{Axes, Pair, Separator};
 use super::feature::{Feature, a_is_behind, identify, make_unique, nearly};
 use super::sphere::closest_in_polygon;
-use super::{MAX_POINTS, NEARLY, Patch, PatchPoint, reduce};
+use super::{INLINE_POINTS, MAX_POINTS, NEARLY, Patch, PatchPoint, reduce};
 use crate::geometry::{Face, Polyhedron, Pose, Vec3};
 use smallvec::SmallVec;
 
@@ -320,7 +320,7 @@ fn finished(candidates: Candidates, normal: &Vec3, pose: &Pose, mirrored: bool) 
     } else {
         reduce::keep(normal, candidates.iter().map(|candidate| (candidate.on_other, candidate.gap)))
     };
-    let mut points: SmallVec<[PatchPoint; MAX_POINTS]> = kept
+    let mut points: SmallVec<[PatchPoint; INLINE_POINTS]> = kept
         .iter()
         .map(|&index| {
             let Candidate { on_reference, on_other, gap, reference_feature, other_feature } =
