@@ -155,6 +155,11 @@ fn read_law(table: &TableReader, parts: &MachineNames, own: &[&str]) -> Option<M
     let Data::Table(entries) = &field.value.data else {
         return Some(MachineLaw(vec![formula(&field, &field.value, parts, &names)?]));
     };
+    if parts.phases.is_empty() {
+        let message = "found a table in a machine without phases, expected a number or a formula, or a [[machine.phase]]";
+        field.note(ErrorKind::Relation, message.to_string());
+        return None;
+    }
     let (mut laws, mut astray) = (vec![None; parts.phases.len()], false);
     for entry in entries {
         let Some(phase) = parts.phases.iter().position(|phase| *phase == entry.key) else {

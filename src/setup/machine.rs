@@ -86,7 +86,7 @@ pub fn describe(machines: &[BuiltMachine]) -> String {
         // Writing to a String cannot fail.
         let _ = write!(text, "\n{}", built.machine.describe());
         let of = |shape: &MachineShape| built.machine.model().body_name(shape.body).to_string();
-        let touching: Vec<String> = built.shapes.iter().filter(|shape| shape.contacts).map(of).collect();
+        let touching: Vec<String> = built.contact_shapes().map(of).collect();
         if !touching.is_empty() {
             let _ = writeln!(text, "  contacts: {}", touching.join(", "));
         }
@@ -103,6 +103,11 @@ pub fn describe(machines: &[BuiltMachine]) -> String {
 impl BuiltMachine {
     pub fn save(&self) -> SavedMachine {
         SavedMachine { machine: self.machine.state(), controller: self.controller.state() }
+    }
+
+    /// The shapes that touch others, in the order of the slots of the machine's reduced operators.
+    pub fn contact_shapes(&self) -> impl Iterator<Item = &MachineShape> {
+        self.shapes.iter().filter(|shape| shape.contacts)
     }
 
     /// Whether two bodies of this machine can touch each other.

@@ -343,6 +343,25 @@ fn one_mistake_makes_one_error() {
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }
 
+#[test]
+fn laws_by_phase_need_phases() {
+    let head = &BASE[..BASE.find("[[machine]]").expect("the machine")];
+    for law in ["{}", "{ diving = 1 }"] {
+        let machine = format!(
+            "[[machine]]\nname = \"m\"\n[[machine.body]]\nname = \"b\"\nmass = 1\n[[machine.joint]]\nname = \"j\"\n\
+             kind = \"revolute\"\nchild = \"b\"\naxis = [0, 0, 1]\n[[machine.actuator]]\nname = \"a\"\njoint = \"j\"\nlaw = {law}\n"
+        );
+        let errors = parse_case("x.toml", &format!("{head}{machine}"), &[]).expect_err(law);
+        assert_eq!(errors.errors.len(), 1, "{errors}");
+        assert!(
+            errors
+                .to_string()
+                .contains("machine.m.actuator.a.law: found a table in a machine without phases"),
+            "{errors}"
+        );
+    }
+}
+
 struct Folder(PathBuf);
 
 impl Folder {

@@ -1,6 +1,7 @@
 //! Machines of cases in motion: laws, phases, masses, assembly, and the shipped slider–cranks up to their first impact.
 
 use super::*;
+use crate::geometry::Convex;
 use crate::input::{parse_case, read_case};
 use crate::machine::Coordinates;
 use std::path::Path;
@@ -331,6 +332,7 @@ fn masses_come_from_shapes_unless_they_are_given() {
         built.shapes.iter().map(|shape| (model.body_name(shape.body), shape.contacts)).collect();
     assert_eq!(shapes, [("a", true), ("b", true), ("c", true), ("d", false)]);
     assert_eq!(model.contact_bodies().collect::<Vec<_>>(), [a, b, c]);
+    assert_eq!(built.contact_shapes().map(|shape| shape.body).collect::<Vec<_>>(), [a, b, c]);
     // Joined by a joint, or not.
     assert!(
         !built.can_touch(a, b) && !built.can_touch(b, a) && built.can_touch(a, c) && built.can_touch(b, c)
@@ -469,6 +471,38 @@ fn the_other_shipped_machines_assemble_and_move() {
         assert!(*built.machine.coordinates() != before, "{name} moves");
         assert!(built.shapes.iter().any(|shape| shape.contacts), "{name} touches");
     }
+}
+
+/// Least of `measure` over the corners of a body's shape.
+fn least(built: &BuiltMachine, body: &str, measure: impl Fn(Vec3) -> f64) -> f64 {
+    let index = built.machine.model().body(body).expect("known");
+    let shape = built.shapes.iter().find(|shape| shape.body == index).expect("a shape");
+    let mut least = f64::INFINITY;
+    for (pose, convex) in shape.shape.parts() {
+        let Convex::Polyhedron(polyhedron) = convex else { continue };
+        for vertex in &polyhedron.vertices {
+            least = least.min(measure(built.machine.pose(index).point(&pose.point(vertex))));
+        }
+    }
+    least
+}
+
+#[test]
+fn the_shipped_machines_start_where_they_say() {
+    let block = shipped("machines/rocking-block.toml");
+    let lowest = least(&block, "block", |point| point.z);
+    let foot = least(&block, "block", |point| if point.z < 1e-6 { point.x } else { f64::INFINITY });
+    assert!(lowest.abs() < 1e-14 && foot.abs() < 1e-14, "stands on the edge at the origin: {lowest} {foot}");
+    let toy = shipped("machines/woodpecker.toml");
+    let nearest = least(&toy, "sleeve", |point| point.x);
+    assert!((nearest - 0.0025).abs() < 1e-15, "the sleeve touches the pole: {nearest}");
+    let slider = shipped("slider-crank/chain.toml");
+    for side in [1.0, -1.0] {
+        let clearance = least(&slider, "slider", |point| 0.026 - side * point.y);
+        assert!((clearance - 0.001).abs() < 1e-15, "{clearance}");
+    }
+    let plate = shipped("machines/hinged-plate.toml");
+    assert!(least(&plate, "plate", |point| point.z) > 0.1);
 }
 
 /// Without a bed the tines dive as they are told, squeeze without resistance, and come up again.
