@@ -74,7 +74,11 @@ fn check(case: &Path, set: &[(String, String)]) -> Result<(), Failure> {
             .push(format!("{from} is not there yet; what is said here leaves the bodies from it out"));
     }
     let setup = setup::build(&case, &Solo).map_err(|error| (INPUT, error.to_string()))?;
+    let machines = setup::machine::build(&case).map_err(|error| (INPUT, error.to_string()))?;
     print(&run::describe(&case, &setup.inventory))?;
+    if !machines.is_empty() {
+        print(&setup::machine::describe(&machines))?;
+    }
     print(&case.warnings.iter().map(|warning| format!("warning: {warning}\n")).collect::<String>())
 }
 
@@ -124,7 +128,7 @@ fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Endi
         until: arguments.until,
         summary: arguments.summary.clone(),
         overwrite: arguments.overwrite,
-        case_text: case_text(arguments),
+        case_text: case_text(arguments, &case),
         threads,
         begun,
     };
@@ -137,6 +141,10 @@ fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Endi
     ));
     log.say(&format!("{}: {}", arguments.case.display(), case.title));
     case.warnings.iter().for_each(|warning| log.say(&format!("warning: {warning}")));
+    if !case.machines.is_empty() {
+        let message = "a case with a [[machine]] can be checked but not yet run".to_string();
+        return Err(RunError::Options(message));
+    }
     let setup = setup::build(&case, comm)?;
     run::run(&case, setup, &options, comm, &mut log)
 }
@@ -159,9 +167,13 @@ fn default_directory(case: &Path) -> PathBuf {
 }
 
 /// The case that the final state keeps: the file, and what the command line changed of it.
-fn case_text(arguments: &RunArguments) -> String {
+fn case_text(arguments: &RunArguments, case: &input::Case) -> String {
     // It has just been read as a case; should it be gone, the state is worth keeping without it.
     let mut text = std::fs::read_to_string(&arguments.case).unwrap_or_default();
+    for path in &case.included {
+        text +=
+            &format!("# include {}\n{}", path.display(), std::fs::read_to_string(path).unwrap_or_default());
+    }
     for (key, value) in &arguments.set {
         text += &format!("# --set {key}={value}\n");
     }

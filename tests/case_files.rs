@@ -2,6 +2,7 @@
 
 mod case_files {
     pub mod fuzz;
+    pub mod machines;
     pub mod mistakes;
     pub mod shipped;
     pub mod values;

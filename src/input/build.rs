@@ -7,18 +7,20 @@ use super::document::{Data, Entry, Origin, Value};
 use super::errors::{CaseError, ErrorKind};
 use super::expression::functions;
 use super::keys::{Kind, Range};
+use super::machine_build::{Surroundings, read_machines};
 use super::names::Names;
 use super::reader::{Reader, TableReader};
 use super::sections::CASE;
 use super::table::{Interpolation, Table, columns};
 use super::values::is_identifier;
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Most steps of a run: times stay exact multiples of the time step in a double.
 const MAXIMUM_STEPS: f64 = (1u64 << 50) as f64;
 
-pub(super) fn build(reader: &Reader, root: &Value, name: &str) -> Option<Case> {
+pub(super) fn build(reader: &Reader, root: &Value, name: &str, included: Vec<PathBuf>) -> Option<Case> {
     let table = TableReader::open(reader, root, &CASE, String::new())?;
     // Parameters and tables first: every other number may use them.
     read_parameters(&table);
@@ -34,14 +36,18 @@ pub(super) fn build(reader: &Reader, root: &Value, name: &str) -> Option<Case> {
     let shapes = read_shapes(&table.tables("shape"));
     let body_tables = table.tables("body");
     let grain_tables = table.tables("grains");
-    let group_names = Names::collect(body_tables.iter().chain(&grain_tables));
+    let machine_tables = table.tables("machine");
+    let group_names = Names::collect(body_tables.iter().chain(&grain_tables).chain(&machine_tables));
     let time = simulation.as_ref().map(|simulation| (simulation.start_time, simulation.duration));
     let mut users = Users::new(material_names.list.len());
     let mut warnings = Vec::new();
     let bodies =
         read_bodies(&body_tables, &group_names, &material_names, &shapes, time, &mut users, &mut warnings);
-    let grain_names = &group_names.list[body_tables.len()..];
+    let (grain_names, machine_names) = group_names.list[body_tables.len()..].split_at(grain_tables.len());
     let grains = read_grains(&grain_tables, grain_names, &material_names, &shapes, &mut users);
+    let around = Surroundings { materials: &material_names, shapes: &shapes, time };
+    let machines = read_machines(&machine_tables, machine_names, &around, &mut users);
+    check_for_machines(&table, &machine_tables, simulation.as_ref());
     let start_table = table.table("start");
     let start = start_table.as_ref().and_then(|table| read_start(table, &material_names, &mut users));
     let time_step = simulation.as_ref().map(|simulation| simulation.time_step);
@@ -56,6 +62,7 @@ pub(super) fn build(reader: &Reader, root: &Value, name: &str) -> Option<Case> {
     let shapes = shapes.finish()?;
     Some(Case {
         file: Path::new(name).to_path_buf(),
+        included,
         title: title?,
         scope: reader.scope.borrow().clone(),
         simulation: simulation?,
@@ -65,6 +72,7 @@ pub(super) fn build(reader: &Reader, root: &Value, name: &str) -> Option<Case> {
         shapes,
         bodies: bodies?,
         grains: grains?,
+        machines: machines?,
         start,
         output: output?,
         decomposition: decomposition?,
@@ -73,7 +81,7 @@ pub(super) fn build(reader: &Reader, root: &Value, name: &str) -> Option<Case> {
 }
 
 /// Names that formulas already know.
-fn is_taken(name: &str) -> bool {
+pub(super) fn is_taken(name: &str) -> bool {
     ["t", "x", "y", "z", "pi", "and", "or", "not"].contains(&name)
         || functions().any(|(known, _)| known == name)
 }
@@ -214,6 +222,26 @@ fn read_simulation(table: &TableReader) -> Option<Simulation> {
     })
 }
 
+/// What holds only in a case with machines.
+fn check_for_machines(table: &TableReader, machines: &[TableReader], simulation: Option<&Simulation>) {
+    if machines.is_empty() {
+        return;
+    }
+    if simulation.is_some_and(|simulation| simulation.gravity.as_constant().is_none()) {
+        let origin = table.entry("simulation").and_then(|entry| entry.value.get("gravity"));
+        let message =
+            "found gravity that changes with time, expected a constant one in a case with a [[machine]]";
+        let origin = origin.map_or(table.origin, |value| &value.origin);
+        table.reader.note(origin, "simulation.gravity", ErrorKind::Relation, message.to_string());
+    }
+    if let Some(Entry { value: Value { data: Data::Table(entries), .. }, .. }) = table.entry("parameters")
+        && let Some(entry) = entries.iter().find(|entry| entry.key == "v")
+    {
+        let message = "found the name \"v\", which laws of a [[machine]] already know, expected another";
+        table.reader.note(&entry.key_origin, "parameters.v", ErrorKind::Relation, message.to_string());
+    }
+}
+
 /// Some times of the run, at which formulas are tried.
 pub(super) fn sample_times(start: f64, duration: f64) -> impl Iterator<Item = f64> {
     (0..=64).map(move |k| start + duration * (k as f64 / 64.0))
@@ -251,7 +279,7 @@ fn read_materials(tables: &[TableReader], names: &Names) -> Option<Vec<Material>
 
 fn read_contacts(tables: &[TableReader], materials: &Names) -> Option<Vec<ContactPair>> {
     let pairs: Vec<_> = tables.iter().map(|table| read_contact(table, materials)).collect();
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     for (table, pair) in tables.iter().zip(&pairs) {
         if let Some(pair) = pair
             && !seen.insert(pair.materials)
@@ -350,59 +378,102 @@ fn read_decomposition(table: &TableReader) -> Option<Decomposition> {
 /// Who is made of each material, to know which materials can meet.
 pub(super) struct Users {
     materials: Vec<Use>,
+    /// Of bodies of one machine that can touch each other.
+    within_machines: BTreeSet<[usize; 2]>,
 }
 
 #[derive(Clone, Default)]
 struct Use {
-    /// Up to 2.
-    bodies: u64,
-    /// The first user, and the first that moves freely.
-    any: Option<(String, Origin)>,
-    free: Option<(String, Origin)>,
+    used: bool,
+    users: Vec<User>,
+}
+
+#[derive(Clone)]
+struct User {
+    label: String,
+    origin: Origin,
+    free: bool,
+    several: bool,
+    machine: Option<usize>,
+}
+
+impl User {
+    /// Whether two of them can meet; within a machine that is told apart.
+    fn meets(&self, other: &User) -> bool {
+        let different = !std::ptr::eq(self, other) || self.several;
+        different && (self.machine.is_none() || self.machine != other.machine)
+    }
 }
 
 impl Users {
     fn new(materials: usize) -> Self {
-        Self { materials: vec![Use::default(); materials] }
+        Self { materials: vec![Use::default(); materials], within_machines: BTreeSet::new() }
     }
 
     pub fn add(&mut self, material: usize, free: bool, bodies: u64, label: &str, origin: &Origin) {
-        let user = &mut self.materials[material];
-        user.bodies = user.bodies.saturating_add(bodies);
-        let named = || (label.to_string(), origin.clone());
-        user.any.get_or_insert_with(named);
-        if free {
-            user.free.get_or_insert_with(named);
+        self.materials[material].used = true;
+        let (label, origin) = (label.to_string(), origin.clone());
+        self.materials[material].users.push(User { label, origin, free, several: bodies > 1, machine: None });
+    }
+
+    /// Something of the material is there that touches nothing.
+    pub fn mark_used(&mut self, material: usize) {
+        self.materials[material].used = true;
+    }
+
+    /// A body of the machine with this number that touches others.
+    pub fn add_machine_body(&mut self, material: usize, machine: usize, label: &str, origin: &Origin) {
+        self.add(material, true, 1, label, origin);
+        if let Some(user) = self.materials[material].users.last_mut() {
+            user.machine = Some(machine);
         }
+    }
+
+    /// Bodies of these materials meet within a machine.
+    pub fn add_pair_within(&mut self, first: usize, second: usize) {
+        self.within_machines.insert([first.min(second), first.max(second)]);
     }
 
     /// Two bodies can meet if at least one is free; their materials then need an entry.
     fn check_pairs(&self, reader: &Reader, contacts: &[ContactPair], names: &Names) {
-        let known: std::collections::BTreeSet<_> = contacts.iter().map(|contact| contact.materials).collect();
-        let used: Vec<usize> = (0..self.materials.len()).filter(|&m| self.materials[m].bodies > 0).collect();
-        for (place, &first) in used.iter().enumerate() {
-            for &second in &used[place..] {
-                let (one, two) = (&self.materials[first], &self.materials[second]);
-                let meet = match first == second {
-                    true => one.free.as_ref().filter(|_| one.bodies >= 2).zip(one.any.as_ref()),
-                    false => {
-                        let forward = one.free.as_ref().zip(two.any.as_ref());
-                        forward.or(two.free.as_ref().zip(one.any.as_ref()))
-                    }
-                };
-                let Some(((free, origin), (other, _))) = meet.filter(|_| !known.contains(&[first, second]))
-                else {
+        let known: BTreeSet<_> = contacts.iter().map(|contact| contact.materials).collect();
+        for first in 0..self.materials.len() {
+            for second in first..self.materials.len() {
+                if known.contains(&[first, second]) {
                     continue;
-                };
+                }
+                let Some((free, other)) = self.meeting(first, second) else { continue };
                 let [a, b] = [first, second].map(|index| &names.list[index]);
-                let who = if free == other { free.clone() } else { format!("{free} and {other}") };
+                let who = match first == second {
+                    true => free.label.clone(),
+                    false => format!("{} and {}", free.label, other.label),
+                };
                 let message = format!(
                     "found no entry for {a:?} with {b:?}, which can meet ({who}), \
                      expected a [[contact]] with materials = [{a:?}, {b:?}]"
                 );
-                reader.note(origin, "contact", ErrorKind::Relation, message);
+                reader.note(&free.origin, "contact", ErrorKind::Relation, message);
             }
         }
+    }
+
+    /// One that moves and another, if bodies of these two materials can meet.
+    fn meeting(&self, first: usize, second: usize) -> Option<(&User, &User)> {
+        let [one, two] = [first, second].map(|material| &self.materials[material].users);
+        let partner = |free: &'_ User, others: &'_ [User]| others.iter().position(|other| free.meets(other));
+        let search = |movers: &'_ [User], others: &'_ [User]| {
+            let mut free = movers.iter().enumerate().filter(|(_, user)| user.free);
+            free.find_map(|(mover, user)| Some((mover, partner(user, others)?)))
+        };
+        if let Some((mover, other)) = search(one, two) {
+            return Some((&one[mover], &two[other]));
+        }
+        if let Some((mover, other)) = search(two, one) {
+            return Some((&two[mover], &one[other]));
+        }
+        let inside = |user: &&User| user.machine.is_some();
+        let within = self.within_machines.contains(&[first, second]);
+        within.then(|| one.iter().find(inside).zip(two.iter().rev().find(inside)))?
     }
 }
 
@@ -415,7 +486,7 @@ fn warn_unused(
 ) {
     // Bodies of another run may bring any material.
     for (name, user) in materials.list.iter().zip(&users.materials).filter(|_| !free_start) {
-        if user.bodies == 0 {
+        if !user.used {
             warnings.push(format!("material.{name} is not used"));
         }
     }

@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 /// Most parts of a cluster after flattening.
-const MAXIMUM_PARTS: usize = 10_000;
+pub(super) const MAXIMUM_PARTS: usize = 10_000;
 
 /// Shapes as far as they could be read, in the order of the file.
 pub(super) struct ReadShapes {
@@ -37,6 +37,17 @@ impl ReadShapes {
             Some(ShapeKind::Cluster { parts }) => parts.iter().any(|part| self.is_unbounded(part.shape)),
             _ => false,
         }
+    }
+
+    /// The plain parts of a shape at `pose`; none if the shape is wrong.
+    pub fn plain_parts(&self, shape: usize, pose: &Pose) -> Option<Vec<ClusterPart>> {
+        Some(match self.kinds[shape].as_ref()? {
+            ShapeKind::Cluster { parts } => parts
+                .iter()
+                .map(|part| ClusterPart { shape: part.shape, pose: pose.compose(&part.pose) })
+                .collect(),
+            _ => vec![ClusterPart { shape, pose: *pose }],
+        })
     }
 
     pub fn unused(&self) -> impl Iterator<Item = &String> {
@@ -83,7 +94,7 @@ fn read_shape(table: &TableReader, shapes: &ReadShapes) -> Option<ShapeKind> {
     }
 }
 
-fn too_many(reader: &Reader, origin: &Origin, path: &str, found: usize) {
+pub(super) fn too_many(reader: &Reader, origin: &Origin, path: &str, found: usize) {
     let message = format!("found {found} parts or more, expected at most {MAXIMUM_PARTS}");
     reader.note(origin, path, ErrorKind::Relation, message);
 }
@@ -126,7 +137,7 @@ fn read_polyhedron(table: &TableReader) -> Option<ShapeKind> {
 }
 
 /// A part and its copies.
-fn read_part(table: &TableReader, shapes: &ReadShapes) -> Option<Vec<ClusterPart>> {
+pub(super) fn read_part(table: &TableReader, shapes: &ReadShapes) -> Option<Vec<ClusterPart>> {
     let shape = shapes.reference(table, "shape");
     let pose = read_pose(table);
     let copies = match table.table("copies_around") {
@@ -157,7 +168,7 @@ pub(super) fn read_pose(table: &TableReader) -> Option<Pose> {
     Some(Pose::new(rotation?, position?))
 }
 
-fn read_orientation(table: &TableReader) -> Option<Quat> {
+pub(super) fn read_orientation(table: &TableReader) -> Option<Quat> {
     let angle = table.number("radians").or(table.number("degrees").map(f64::to_radians));
     if let Some(axis) = table.field("axis") {
         return Some(Quat::from_axis_angle(&Unit::new_normalize(axis.direction()?), angle?));

@@ -3,6 +3,7 @@
 
 use super::expression::Scope;
 use super::keys::choices;
+use super::machine_case::CaseMachine;
 use super::motion::{Motion, VectorFormula};
 use crate::geometry::{Aabb, Overflow, Polyhedron, Pose, SizeDistribution, StoneParameters, Vec3};
 use std::path::PathBuf;
@@ -13,6 +14,8 @@ use std::sync::Arc;
 pub struct Case {
     /// As it was named; the paths inside the case have been resolved against its folder.
     pub file: PathBuf,
+    /// Files that it includes, resolved against its folder.
+    pub included: Vec<PathBuf>,
     pub title: String,
     /// Named numbers and tables, for formulas that are compiled later.
     pub scope: Scope,
@@ -23,6 +26,7 @@ pub struct Case {
     pub shapes: Vec<NamedShape>,
     pub bodies: Vec<CaseBody>,
     pub grains: Vec<Grains>,
+    pub machines: Vec<CaseMachine>,
     pub start: Option<Start>,
     pub output: Output,
     pub decomposition: Decomposition,

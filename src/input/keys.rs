@@ -79,8 +79,10 @@ pub enum Kind {
     Name,
     /// A name that formulas can use: letters, digits, `_`, not starting with a digit.
     Identifier,
-    /// Path of a file, relative to the folder of the case file.
+    /// Path of a file, relative to the folder of the file that names it.
     File,
+    /// One such path, or a list of them.
+    Files,
     Flag,
     Number(Range),
     Count(u64, u64),
@@ -92,6 +94,8 @@ pub enum Kind {
     Quaternion,
     /// A list of numbers of at least this length.
     Numbers(Range, usize),
+    /// A list of exactly this many numbers.
+    Exactly(Range, usize),
     /// Two counts.
     CountPair(u64, u64),
     /// A number, or [smallest, largest].
@@ -115,6 +119,21 @@ pub enum Kind {
     ChoiceOrTable(&'static [Choice], &'static Section),
     /// Named numbers.
     Parameters,
+    /// A word, two, or a list of them, that names something within the same machine: what, in words.
+    Part(&'static str),
+    PartPair(&'static str),
+    PartList(&'static str),
+    /// [Ixx, Iyy, Izz], or [Ixx, Iyy, Izz, Ixy, Iyz, Izx].
+    Inertia,
+    NamedPoints,
+    /// A place in a body: a point, the name of one, or a table with an orientation, too.
+    Frame(&'static Section),
+    /// A number or a formula of what a machine knows: t, positions, velocities, quantities.
+    Law,
+    /// The same, or a table of such by names: what the names are, in words.
+    LawOrNamed(&'static str),
+    /// Formulas by names, in their order.
+    NamedLaws,
 }
 
 /// The numbers that a key takes. All are finite.
@@ -177,6 +196,15 @@ impl Namespace {
 }
 
 impl Kind {
+    /// The section of the tables that a value may hold.
+    pub fn section(&self) -> Option<&'static Section> {
+        match self {
+            Kind::Table(section) | Kind::Tables(section, _) => Some(section),
+            Kind::ChoiceOrTable(_, section) | Kind::Frame(section) => Some(section),
+            _ => None,
+        }
+    }
+
     /// What would be right, in words.
     pub fn describe(&self) -> String {
         let list = |choices: &[Choice]| {
@@ -189,6 +217,7 @@ impl Kind {
                 "a name of letters, digits and `_` that does not start with a digit".to_string()
             }
             Kind::File => "the path of a file".to_string(),
+            Kind::Files => "the path of a file, or a list of paths".to_string(),
             Kind::Flag => "true or false".to_string(),
             Kind::Number(range) => format!("a number{}", range.describe()),
             Kind::Count(low, high) => format!("an integer in [{low}, {high}]"),
@@ -196,6 +225,7 @@ impl Kind {
             Kind::Direction => "a direction [x, y, z], not all zero".to_string(),
             Kind::Quaternion => "a quaternion [w, x, y, z], not all zero".to_string(),
             Kind::Numbers(range, count) => format!("a list of at least {count} numbers{}", each(range)),
+            Kind::Exactly(range, count) => format!("a list of {count} numbers{}", each(range)),
             Kind::CountPair(low, high) => format!("two integers in [{low}, {high}]"),
             Kind::NumberOrSpan(range) => {
                 format!("a number{0}, or [smallest, largest]{1}", range.describe(), each(range))
@@ -213,6 +243,15 @@ impl Kind {
             Kind::Tables(_, count) => format!("a list of at least {count} table(s)"),
             Kind::ChoiceOrTable(choices, _) => format!("a table or one of {}", list(choices)),
             Kind::Parameters => "a table of named numbers".to_string(),
+            Kind::Part(what) => format!("the name of {what}"),
+            Kind::PartPair(what) => format!("the names of two, each {what}"),
+            Kind::PartList(what) => format!("a list of names, each {what}"),
+            Kind::Inertia => "[Ixx, Iyy, Izz], or [Ixx, Iyy, Izz, Ixy, Iyz, Izx]".to_string(),
+            Kind::NamedPoints => "a table of named points [x, y, z]".to_string(),
+            Kind::Frame(_) => "a point [x, y, z], the name of a point of the body, or a table".to_string(),
+            Kind::Law => "a number or a formula".to_string(),
+            Kind::LawOrNamed(what) => format!("a number or a formula, or a table of one for each {what}"),
+            Kind::NamedLaws => "a table of named formulas".to_string(),
         }
     }
 }

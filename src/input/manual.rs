@@ -99,7 +99,7 @@ fn section_text(text: &mut String, title: &str, path: &str, section: &'static Se
     }
     let mut told: Vec<*const Section> = vec![orientation()];
     for key in section.all_keys() {
-        if let Kind::Table(inner) | Kind::Tables(inner, _) | Kind::ChoiceOrTable(_, inner) = key.kind
+        if let Some(inner) = key.kind.section()
             && !told.contains(&std::ptr::from_ref(inner))
         {
             told.push(inner);

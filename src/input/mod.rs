@@ -12,6 +12,14 @@ mod document;
 mod errors;
 mod expression;
 mod keys;
+mod machine_build;
+mod machine_case;
+mod machine_forces;
+mod machine_include;
+mod machine_joints;
+mod machine_names;
+mod machine_sections;
+mod machine_sections_forces;
 mod manual;
 mod motion;
 mod names;
@@ -28,12 +36,13 @@ pub use errors::{CaseError, CaseErrors, ErrorKind};
 pub use expression::{Expression, ExpressionError, ExpressionProblem, Scope, functions};
 pub(crate) use keys::choices;
 pub use keys::{Choice, Choose};
+pub use machine_case::*;
 pub use manual::manual_markdown;
 pub use motion::{Motion, MotionState, VectorFormula};
 pub use schema::schema;
 pub use table::{Interpolation, Table, TableError};
 
-use document::{Source, apply_override};
+use document::{Source, Value, apply_override};
 use reader::Reader;
 use std::cell::{Cell, RefCell};
 use std::io::Read;
@@ -63,25 +72,35 @@ pub fn read_case_with(path: &Path, overrides: &[(String, String)]) -> Result<Cas
 /// `parameters.mu`, `body.floor.position`, `contact.1.friction`. Its value is TOML, or a formula without quotes.
 pub fn parse_case(name: &str, text: &str, overrides: &[(String, String)]) -> Result<Case, CaseErrors> {
     let mut sources = vec![Source::new(name, text, true)];
+    let folder = Path::new(name).parent().map(Path::to_path_buf).unwrap_or_default();
     let (mut root, mut errors) = document::parse(&sources[0], 0);
-    for (path, value) in overrides {
+    let mut replace = |root: &mut Value, sources: &mut Vec<Source>, (path, value): &(String, String)| {
         let source = Source::new(&format!("override {path}={value}"), value, false);
-        if let Err(error) = apply_override(&mut root, path, &source, sources.len()) {
+        if let Err(error) = apply_override(root, path, &source, sources.len()) {
             errors.push(*error);
         }
         sources.push(source);
+    };
+    // What is included must be there before values in it can be replaced.
+    let (first, rest): (Vec<_>, Vec<_>) = overrides.iter().partition(|(path, _)| path.starts_with("include"));
+    first.into_iter().for_each(|change| replace(&mut root, &mut sources, change));
+    let included = machine_include::include(&mut root, &mut sources, &folder);
+    rest.into_iter().for_each(|change| replace(&mut root, &mut sources, change));
+    errors.extend(included.errors);
+    if included.missing {
+        // Half of the names would be unknown: that is one mistake, not many.
+        return Err(CaseErrors { errors, left_out: 0 });
     }
     let unreadable = errors.iter().any(|error| error.kind == ErrorKind::Syntax);
-    let folder = Path::new(name).parent().map(Path::to_path_buf).unwrap_or_default();
     let scope = RefCell::new(Scope::default());
     let reader = Reader { sources, scope, folder, errors: RefCell::new(errors), left_out: Cell::new(0) };
-    let case = build::build(&reader, &root, name);
+    let case = build::build(&reader, &root, name, included.files);
     let mut errors = reader.errors.into_inner();
     if unreadable {
         // What the parser had to leave out is not there to be found: only what stands by itself is worth telling.
         errors.retain(|error| matches!(error.kind, ErrorKind::Syntax | ErrorKind::Value));
     }
-    errors.sort_by_key(|error| (error.file != name, error.line));
+    errors.sort_by(|a, b| (a.file != name, &a.file, a.line).cmp(&(b.file != name, &b.file, b.line)));
     match case {
         Some(case) if errors.is_empty() => Ok(case),
         _ => Err(CaseErrors { errors, left_out: reader.left_out.get() }),

@@ -11,7 +11,7 @@ use super::suggest::closest;
 use super::values;
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Mistakes that are kept; more are only counted.
 const MAXIMUM_ERRORS: usize = 1000;
@@ -40,6 +40,13 @@ impl Reader {
         } else {
             self.left_out.set(self.left_out.get() + 1);
         }
+    }
+
+    /// From which relative paths start: the folder of the file in which they stand.
+    pub fn folder_of(&self, origin: &Origin) -> PathBuf {
+        let included = self.sources.get(origin.source).filter(|source| source.is_file && origin.source > 0);
+        let folder = included.and_then(|source| Path::new(&source.name).parent());
+        folder.unwrap_or(&self.folder).to_path_buf()
     }
 
     /// The value as it is written, shortened.

@@ -148,6 +148,15 @@ fn list(items: Value, least: usize, most: Option<usize>) -> Value {
     }
 }
 
+/// An object whose keys are names that formulas can use.
+fn by_name(value: Value) -> Value {
+    json!({
+        "type": "object",
+        "propertyNames": { "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,99}$" },
+        "additionalProperties": value,
+    })
+}
+
 fn words(choices: &[Choice]) -> Value {
     let word = |choice: &Choice| json!({ "const": choice.name, "description": choice.about });
     json!({ "oneOf": choices.iter().map(word).collect::<Vec<_>>() })
@@ -161,6 +170,10 @@ fn kind_schema(kind: &Kind) -> Map<String, Value> {
         Kind::Name => name(),
         Kind::Identifier => json!({ "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,99}$" }),
         Kind::File => json!({ "type": "string", "minLength": 1 }),
+        Kind::Files => {
+            let file = json!({ "type": "string", "minLength": 1 });
+            json!({ "anyOf": [file, list(file.clone(), 1, None)] })
+        }
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Number(range) => number(range),
         Kind::Count(low, high) => count(*low, *high),
@@ -168,6 +181,7 @@ fn kind_schema(kind: &Kind) -> Map<String, Value> {
         Kind::Direction => list(number(&Range::ANY), 3, Some(3)),
         Kind::Quaternion => list(number(&Range::ANY), 4, Some(4)),
         Kind::Numbers(range, least) => list(number(range), *least, None),
+        Kind::Exactly(range, count) => list(number(range), *count, Some(*count)),
         Kind::CountPair(low, high) => list(count(*low, *high), 2, Some(2)),
         Kind::NumberOrSpan(range) => json!({ "anyOf": [number(range), list(number(range), 2, Some(2))] }),
         Kind::Points(least) => list(list(number(&Range::PLACE), 3, Some(3)), *least, None),
@@ -186,11 +200,21 @@ fn kind_schema(kind: &Kind) -> Map<String, Value> {
         Kind::ChoiceOrTable(choices, section) => {
             json!({ "anyOf": [words(choices), section_schema(section)] })
         }
-        Kind::Parameters => json!({
-            "type": "object",
-            "propertyNames": { "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,99}$" },
-            "additionalProperties": number(&Range::ANY),
-        }),
+        Kind::Parameters | Kind::NamedLaws => by_name(number(&Range::ANY)),
+        Kind::Part(_) => json!({ "type": "string", "minLength": 1 }),
+        Kind::PartPair(_) => list(text(), 2, Some(2)),
+        Kind::PartList(_) => list(text(), 0, None),
+        Kind::Inertia => {
+            let of = |count| list(number(&Range::ANY), count, Some(count));
+            json!({ "anyOf": [of(3), of(6)] })
+        }
+        Kind::NamedPoints => by_name(list(number(&Range::PLACE), 3, Some(3))),
+        Kind::Frame(section) => {
+            let point = list(number(&Range::PLACE), 3, Some(3));
+            json!({ "anyOf": [text(), point, section_schema(section)] })
+        }
+        Kind::Law => number(&Range::ANY),
+        Kind::LawOrNamed(_) => json!({ "anyOf": [number(&Range::ANY), by_name(number(&Range::ANY))] }),
     };
     match schema {
         Value::Object(map) => map,

@@ -4,6 +4,7 @@
 
 use super::case::*;
 use super::keys::{Alternative, Choose, Key, Kind, Namespace, Need, Range, Section};
+use super::machine_sections::MACHINE;
 use super::sections_bodies::{BODY, GRAINS, SHAPE};
 use super::table::Interpolation;
 use Need::{Default, Optional, Required};
@@ -26,6 +27,7 @@ pub static CASE: Section = plain(
     "The whole file.",
     &[
         key("title", Kind::Text, "", Default("\"\""), "Shown in the log."),
+        key("include", Kind::Files, "", Optional("nothing is included"), INCLUDE),
         key("parameters", Kind::Parameters, "", Optional("no names but `pi`"), PARAMETERS),
         key(
             "table",
@@ -72,6 +74,13 @@ pub static CASE: Section = plain(
             "Many bodies at once, one `[[grains]]` per group.",
         ),
         key(
+            "machine",
+            Kind::Tables(&MACHINE, 0),
+            "",
+            Optional("no machines"),
+            "Articulated mechanisms, one `[[machine]]` each.",
+        ),
+        key(
             "start",
             Kind::Table(&START),
             "",
@@ -88,6 +97,10 @@ pub static CASE: Section = plain(
         ),
     ],
 );
+
+const INCLUDE: &str = "Files whose parameters, tables, materials, contacts, shapes, bodies, grains and machines are taken as if they stood in this one, \
+    for instance a machine that several cases use. Relative paths start from the folder of the file in which they stand. Of parameters that \
+    both set, this file's hold.";
 
 const PARAMETERS: &str = "Named numbers for use in formulas, for instance `mu = 0.5`. A parameter may be a formula of the parameters above it. \
     Names have letters, digits and `_`, and differ from `t`, `x`, `y`, `z`, `pi`, the functions and the tables.";

@@ -86,7 +86,7 @@ pub static SHAPE: Section = Section {
     alternatives: &[],
 };
 
-static PART: Section = plain(
+pub static PART: Section = plain(
     "A shape at its place in a cluster.",
     &[
         key(

@@ -33,7 +33,7 @@ pub(super) fn unit_and_length(vector: &Vec3) -> (Option<Vec3>, f64) {
 
 impl Field<'_> {
     /// One finite number of `range`, as a literal or as a formula of the case's parameters.
-    fn number_of(&self, value: &Value, range: &Range, expected: &str) -> Option<f64> {
+    pub fn number_of(&self, value: &Value, range: &Range, expected: &str) -> Option<f64> {
         let (number, found) = match &value.data {
             Data::Integer(integer) => (*integer as f64, None),
             Data::Float(number) => (*number, None),
@@ -60,7 +60,7 @@ impl Field<'_> {
     }
 
     /// Some numbers of `range`; all are read even if one is wrong.
-    fn numbers_of(&self, items: &[Value], range: &Range) -> Option<Vec<f64>> {
+    pub fn numbers_of(&self, items: &[Value], range: &Range) -> Option<Vec<f64>> {
         let expected = Kind::Number(*range).describe();
         let numbers: Vec<_> = items.iter().map(|item| self.number_of(item, range, &expected)).collect();
         numbers.into_iter().collect()
@@ -86,7 +86,7 @@ impl Field<'_> {
         }
     }
 
-    fn vector_of(&self, value: &Value, range: &Range, expected: &str) -> Option<Vec3> {
+    pub fn vector_of(&self, value: &Value, range: &Range, expected: &str) -> Option<Vec3> {
         Some(Vec3::from_vec(self.numbers_of(self.items_of(value, 3, expected)?, range)?))
     }
 
@@ -187,6 +187,12 @@ impl Field<'_> {
         }
     }
 
+    /// As many as the key lists say.
+    pub fn exactly(&self) -> Option<Vec<f64>> {
+        let Kind::Exactly(range, count) = self.kind else { return None };
+        self.numbers_of(self.items_of(&self.value, *count, &self.kind.describe())?, range)
+    }
+
     /// [smallest, largest]; a single number is both.
     pub fn span(&self) -> Option<[f64; 2]> {
         let Kind::NumberOrSpan(range) = self.kind else { return None };
@@ -268,7 +274,7 @@ impl Field<'_> {
         }
     }
 
-    fn formula_of(&self, value: &Value, variables: &[&str]) -> Option<Expression> {
+    pub fn formula_of(&self, value: &Value, variables: &[&str]) -> Option<Expression> {
         match &value.data {
             Data::Text(text) => {
                 let expression = self.reader.compile(text, value, &self.path, variables)?;
@@ -302,7 +308,7 @@ impl Field<'_> {
     pub fn path(&self) -> Option<PathBuf> {
         match &self.value.data {
             Data::Text(text) if !text.is_empty() && !text.contains('\0') => {
-                Some(self.reader.folder.join(text))
+                Some(self.reader.folder_of(&self.value.origin).join(text))
             }
             _ => {
                 self.wrong();

@@ -1,6 +1,7 @@
 //! What can go wrong between a case that reads well and a scene that can be stepped.
 
 use crate::geometry::MassError;
+use crate::machine::{MachineError, ModelError};
 use crate::output::OutputError;
 use decomposition::Comm;
 use std::path::PathBuf;
@@ -12,6 +13,11 @@ pub enum SetupError {
     Case(String),
     #[error("{name:?}: {problem}")]
     Mass { name: String, problem: MassError },
+    #[error("machine {machine:?}: {problem}")]
+    MachineModel { machine: String, problem: ModelError },
+    /// A mechanism that cannot be assembled, for instance.
+    #[error("machine {machine:?}: {problem}")]
+    Machine { machine: String, problem: MachineError },
     /// A generator whose numbers do not go together.
     #[error("grains {grains:?}: {problem}")]
     Generator { grains: String, problem: String },

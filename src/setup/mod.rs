@@ -8,6 +8,7 @@
 mod error;
 mod grains;
 mod inventory;
+pub mod machine;
 mod overlap;
 mod solids;
 mod start;

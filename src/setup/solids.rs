@@ -20,7 +20,7 @@ pub(super) fn shapes(case: &Case) -> Vec<Shape> {
 }
 
 /// None for a cluster.
-fn convex(kind: &ShapeKind) -> Option<Convex> {
+pub(super) fn convex(kind: &ShapeKind) -> Option<Convex> {
     match kind {
         ShapeKind::Sphere { radius } => Some(Convex::Sphere { radius: *radius }),
         ShapeKind::Box { size } => Some(polyhedron(Polyhedron::from_box(size / 2.0))),

@@ -2,6 +2,7 @@
 //!
 //! `BRECCIA_FUZZ` sets the number of damaged texts (default 3000).
 
+use super::machines;
 use super::mistakes::BASE;
 use super::shipped::shipped;
 use breccia::input::{BodyMotion, Case, CaseErrors, ErrorKind, Generator, parse_case};
@@ -90,6 +91,10 @@ const INSERTS: &[&str] = &[
     "\"t\"",
     "nan",
     "kind = \"cluster\"\n",
+    "[[machine]]\n",
+    "[[machine.joint]]\n",
+    "[[machine.phase]]\nname = \"p\"\n",
+    "include = \"machine.toml\"\n",
 ];
 
 /// Number literals outside names, as byte ranges.
@@ -205,6 +210,8 @@ fn random_override(random: &mut Random, text: &str) -> Vec<(String, String)> {
         "shape",
         "parameters",
         "output",
+        "machine.robot",
+        "include",
         "nonsense",
         "",
     ];
@@ -234,6 +241,16 @@ fn check_case(case: &Case) {
             }
         }
     }
+    for machine in &case.machines {
+        assert!(machine.bodies.len() == machine.joints.len());
+        for body in &machine.bodies {
+            assert!(body.mass.is_some() || !body.parts.is_empty());
+            assert!(body.parts.is_empty() == body.material.is_none());
+            assert!(body.parts.iter().all(|part| !case.is_unbounded(part.shape)));
+        }
+    }
+    // A mechanism may be impossible; that is an error, never a panic. A hang would be noticed by the clock.
+    let _ = breccia::setup::machine::build(case);
 }
 
 /// Builds a small case and takes two steps: an error or a run. True if it ran.
@@ -273,6 +290,10 @@ fn damaged_cases_never_panic_nor_hang() {
         .map(|path| (path.display().to_string(), std::fs::read_to_string(path).expect("a text")))
         .collect();
     originals.push(("inputs/base.toml".to_string(), BASE.to_string()));
+    // More than once: it is one of many and has most to break.
+    for _ in 0..4 {
+        originals.push(("inputs/machine.toml".to_string(), machines::BASE.to_string()));
+    }
     let (mut right, mut ran, mut longest) = (0, 0, Duration::ZERO);
     for seed in 0..count {
         let mut random = Random(seed as u64);

@@ -6,12 +6,22 @@ use breccia::input::{
 };
 use std::path::{Path, PathBuf};
 
-/// Every case in `inputs/`, sorted by name.
+/// Every case in `inputs/` and `tests/data/` (machines, which cannot be run yet) and the folders below, sorted by name; files that cases include are named `*.include.toml`.
 pub fn shipped() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("inputs");
-    let entries = std::fs::read_dir(folder).expect("the folder of the inputs");
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    let project = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders = vec![project.join("inputs"), project.join("tests/data")];
+    let mut paths = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder of the inputs") {
+            let path = entry.expect("an entry").path();
+            let name = path.display().to_string();
+            if path.is_dir() {
+                folders.push(path);
+            } else if name.ends_with(".toml") && !name.ends_with(".include.toml") {
+                paths.push(path);
+            }
+        }
+    }
     paths.sort();
     paths
 }
@@ -22,7 +32,7 @@ fn input(name: &str) -> PathBuf {
 
 #[test]
 fn every_shipped_case_is_right_and_without_warnings() {
-    assert!(shipped().len() >= 10);
+    assert!(shipped().len() >= 17, "{:?}", shipped());
     for path in shipped() {
         match read_case(&path) {
             Ok(case) => assert_eq!(case.warnings, Vec::<String>::new(), "{}", path.display()),

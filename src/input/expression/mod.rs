@@ -94,6 +94,13 @@ impl Expression {
         self.program.as_constant()
     }
 
+    /// The same formula of only those variables that it reads, in the order in which they were declared.
+    pub fn compact(&self) -> Expression {
+        let (program, used) = self.program.compact();
+        let name = |&index: &usize| self.variables.get(index).cloned().unwrap_or_default();
+        Self { text: self.text.clone(), variables: used.iter().map(name).collect(), program }
+    }
+
     /// Whether the value can depend on the variable at `index`.
     pub fn depends_on(&self, index: usize) -> bool {
         self.program.depends_on(index)

@@ -160,6 +160,25 @@ impl Program {
         self.operations.contains(&Operation::Variable(index as u32))
     }
 
+    /// The same with only the variables that it reads, numbered afresh, and which these were, ascending.
+    pub(super) fn compact(&self) -> (Program, Vec<usize>) {
+        let index = |operation: &Operation| match operation {
+            Operation::Variable(index) => Some(*index),
+            _ => None,
+        };
+        let mut used: Vec<u32> = self.operations.iter().filter_map(index).collect();
+        used.sort_unstable();
+        used.dedup();
+        let renumbered = |operation: &Operation| match operation {
+            Operation::Variable(index) => {
+                Operation::Variable(used.partition_point(|other| other < index) as u32)
+            }
+            other => other.clone(),
+        };
+        let operations = self.operations.iter().map(renumbered).collect();
+        (Program { operations }, used.iter().map(|&index| index as usize).collect())
+    }
+
     pub(super) fn evaluate(&self, variables: &[f64]) -> f64 {
         self.run(|index| variables.get(index).copied().unwrap_or(f64::NAN), |value| value)
     }

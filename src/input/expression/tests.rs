@@ -160,3 +160,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_compact_formula_asks_only_for_what_it_reads() {
+    let names = ["t", "x", "v", "slider.position", "slider.velocity", "unused"];
+    let full = Expression::compile("slider.velocity*t - 2*slider.velocity + v", &names, &Scope::default());
+    let full = full.expect("right");
+    let compact = full.compact();
+    assert_eq!(compact.variables(), ["t", "v", "slider.velocity"]);
+    assert_eq!(compact.evaluate(&[3.0, 10.0, 5.0]), full.evaluate(&[3.0, 9.0, 10.0, 9.0, 5.0, 9.0]));
+    assert_eq!(compact.evaluate(&[3.0, 10.0, 5.0]), 15.0);
+    assert_eq!(Expression::constant(2.0).compact().variables(), Vec::<String>::new());
+}

@@ -1,7 +1,7 @@
 //! The schema is checked with a validator of the few words of JSON Schema that it uses, written here.
 
 use super::*;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Why `value` does not match `schema`; a word of the schema that is not known is an error too.
 fn mismatch(schema: &Value, value: &Value) -> Option<String> {
@@ -80,20 +80,57 @@ fn json(text: &str) -> Value {
     serde_json::to_value(toml::from_str::<toml::Table>(text).expect("TOML")).expect("JSON")
 }
 
-#[test]
-fn shipped_cases_match_the_schema() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("inputs");
-    let mut count = 0;
-    for entry in std::fs::read_dir(folder).expect("the folder of the inputs") {
-        let path = entry.expect("an entry").path();
-        if path.extension().is_some_and(|extension| extension == "toml") {
-            let text = std::fs::read_to_string(&path).expect("a text");
-            assert_eq!(mismatch(&schema(), &json(&text)), None, "{}", path.display());
-            count += 1;
+/// Every case in `inputs/` and below; files that cases include are named `*.include.toml`.
+fn shipped() -> Vec<PathBuf> {
+    let mut cases = Vec::new();
+    let project = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders = vec![project.join("inputs"), project.join("tests/data")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder of inputs") {
+            let path = entry.expect("an entry").path();
+            let name = path.display().to_string();
+            if path.is_dir() {
+                folders.push(path);
+            } else if name.ends_with(".toml") && !name.ends_with(".include.toml") {
+                cases.push(path);
+            }
         }
     }
-    assert!(count >= 10, "{count} cases");
+    cases
 }
+
+#[test]
+fn shipped_cases_match_the_schema() {
+    let cases = shipped();
+    for path in &cases {
+        let text = std::fs::read_to_string(path).expect("a text");
+        assert_eq!(mismatch(&schema(), &json(&text)), None, "{}", path.display());
+    }
+    assert!(cases.len() >= 10, "{} cases", cases.len());
+}
+
+const MACHINE: &str = r#"[[machine]]
+name = "m"
+partition = { dependent = ["j"] }
+[[machine.body]]
+name = "b"
+mass = 1
+inertia = [1, 1, 1]
+points = { tip = [0, 0, 1] }
+[[machine.joint]]
+name = "j"
+kind = "revolute"
+child = "b"
+axis = [0, 0, 1]
+on_parent = "tip"
+on_child = { position = [0, 0, 1] }
+[[machine.actuator]]
+name = "motor"
+joint = "j"
+law = { a = "x" }
+[machine.quantities]
+depth = "j.position"
+"#;
 
 #[test]
 fn mistakes_do_not_match() {
@@ -117,11 +154,20 @@ fn mistakes_do_not_match() {
             "{right}[[body]]\nname = \"a\"\nshape = \"b\"\nmaterial = \"c\"\norientation = {{ axis = [0, 0, 1] }}\n"
         ),
         format!("{right}[solver]\nlocal_law = \"magic\"\n"),
+        format!("include = 3\n{right}"),
+        format!("{right}[[machine]]\nname = \"m\"\n"),
+        format!("{right}{}", MACHINE.replace("axis = [0, 0, 1]\n", "")),
+        format!("{right}{}", MACHINE.replace("revolute", "hinge")),
+        format!("{right}{}", MACHINE.replace("inertia = [1, 1, 1]", "inertia = [1, 1]")),
+        format!("{right}{}", MACHINE.replace("law = { a = \"x\" }", "law = [1]")),
+        format!("{right}{}", MACHINE.replace("on_parent = \"tip\"", "on_parent = [0, 0]")),
+        format!("{right}{}", MACHINE.replace("joint = \"j\"\n", "")),
         format!("{right}[output]\nfields = [\"id\", \"id\"]\n"),
     ] {
         assert!(mismatch(&schema(), &json(&wrong)).is_some(), "{wrong}");
     }
     for right in [
+        format!("include = [\"a.toml\"]\n{right}{MACHINE}"),
         format!("{right}[[body]]\nname = \"a\"\nshape = \"b\"\nmaterial = \"c\"\nmass = 1\n"),
         format!(
             "{right}[[body]]\nname = \"a\"\nshape = \"b\"\nmaterial = \"c\"\norientation = {{ z_axis = [0, 0, 1] }}\n"
@@ -138,7 +184,7 @@ fn defaults_are_right() {
     let mut defaults = 0;
     while let Some(section) = stack.pop() {
         for key in section.all_keys() {
-            if let Kind::Table(inner) | Kind::Tables(inner, _) | Kind::ChoiceOrTable(_, inner) = key.kind {
+            if let Some(inner) = key.kind.section() {
                 stack.push(inner);
             }
             if let Need::Default(text) = key.need {
