@@ -37,7 +37,7 @@ fn same_on_all(case: &str, steps: &str, arrangements: &[(usize, &str)], more: &[
 #[test]
 fn falling_stones() {
     let arrangements = [(1, "1"), (1, "2"), (2, "1"), (3, "1"), (4, "1"), (8, "1"), (2, "2")];
-    same_on_all("inputs/ballast-box.toml", "60", &arrangements, &[]);
+    same_on_all("inputs/ballast-box.toml", "220", &arrangements, &[]);
 }
 
 #[test]

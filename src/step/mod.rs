@@ -74,6 +74,7 @@ pub struct Stepper<'c> {
     physics: Physics,
     options: solve::Options,
     comm: &'c dyn Comm,
+    decomposition: DecompositionOptions,
     partition: Partition,
     detector: Detector,
     timers: Timers,
@@ -84,6 +85,8 @@ pub struct Stepper<'c> {
 
 /// Cells an edge of the largest grain: small enough to balance well, large enough that few grains cross a border.
 const CELLS_PER_GRAIN: f64 = 2.0;
+/// Steps between two looks at the balance: stones fall a few of their sizes in that time.
+const BALANCE_EVERY: u64 = 100;
 /// Cells in all: the table that every rank holds.
 const MOST_CELLS: usize = 1 << 20;
 
@@ -103,6 +106,7 @@ impl<'c> Stepper<'c> {
             physics,
             options,
             comm,
+            decomposition,
             partition,
             detector: Detector::default(),
             timers: Timers::default(),
@@ -184,7 +188,12 @@ impl<'c> Stepper<'c> {
             scene.impulses = impulses;
             scene.step += 1;
         });
-        let moved = timers.time(Phase::Migrate, || halo::migrate(scene, partition, comm));
+        let moved = timers.time(Phase::Migrate, || {
+            if imbalance(scene, comm) > self.decomposition.imbalance_threshold {
+                *partition = crate::step::partition(scene, &self.decomposition, comm);
+            }
+            halo::migrate(scene, partition, comm)
+        });
         self.gather_wall_impulses();
         self.report(&assembled, &solution, colours.count, moved)
     }
@@ -312,6 +321,19 @@ fn contact_views(view: &View, assembled: &Assembled, solution: &Solution) -> Vec
         }
     }
     views
+}
+
+/// Largest over mean number of bodies on a rank, looked at every [`BALANCE_EVERY`] steps (else 0). Collective. Nothing that
+/// is computed depends on it, only where.
+fn imbalance(scene: &Scene, comm: &dyn Comm) -> f64 {
+    if comm.size() == 1 || !scene.step.is_multiple_of(BALANCE_EVERY) {
+        return 0.0;
+    }
+    let mut total = [scene.grains.len() as i64];
+    let mut most = [scene.grains.len() as f64];
+    comm.sum_i64(&mut total);
+    comm.max_f64(&mut most);
+    most[0] * comm.size() as f64 / (total[0] as f64).max(1.0)
 }
 
 /// Cuts the space that the grains take up. Collective.
