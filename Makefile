@@ -38,7 +38,7 @@ bench: build ## Measure the sweep, detection and a step on this machine
 	cargo bench
 
 soak: build ## The long versions of the tests: 100,000 fuzzed case files, stones falling until they rest
-	BRECCIA_FUZZ=100000 BRECCIA_SOAK=1 $(RUN_AS_ROOT) cargo test --release --workspace
+	PROPTEST_RNG_SEED=$$RANDOM BRECCIA_FUZZ=100000 BRECCIA_SOAK=1 $(RUN_AS_ROOT) cargo test --release --workspace
 
 clean: ## Remove builds and results
 	rm -rf target out
