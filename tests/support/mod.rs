@@ -52,17 +52,29 @@ pub fn breccia(ranks: usize, arguments: &[&str]) -> (i32, String) {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut child = command.spawn().expect("mpirun starts; `make setup` installs it");
+    // Read while it runs: a full pipe would make it wait for ever.
+    let words = [drain(child.stdout.take()), drain(child.stderr.take())];
     let start = Instant::now();
-    while child.try_wait().expect("the run can be asked").is_none() {
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("the run can be asked") {
+            break status;
+        }
         if start.elapsed() > patience() {
             let _ = child.kill();
             panic!("breccia {arguments:?} on {ranks} ranks hangs");
         }
         std::thread::sleep(Duration::from_millis(20));
-    }
-    let output = child.wait_with_output().expect("the run's words");
-    let words = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    (output.status.code().unwrap_or(-1), words.into_owned())
+    };
+    let words = words.map(|reader| reader.join().expect("the run's words")).concat();
+    (status.code().unwrap_or(-1), words)
+}
+
+fn drain(pipe: Option<impl std::io::Read + Send + 'static>) -> std::thread::JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = pipe.expect("a pipe was asked for").read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
 }
 
 /// Runs a case to the end; what `summary.json` says.
