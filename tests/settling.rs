@@ -20,7 +20,7 @@ fn settled_stones_stay() {
     let steps = if soak() { "2000" } else { "300" };
     let directory = Directory::new("settled");
     run(&project("inputs/stones1000-settled.toml"), 1, &directory.0, &["--steps", steps]);
-    check(&directory.0, 100);
+    check(&directory.0, if soak() { 1000 } else { 100 });
 }
 
 #[test]
