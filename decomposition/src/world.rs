@@ -3,7 +3,7 @@
 //! MPI is initialised "funneled": only the thread that made the `World` calls it. Non-blocking messages go through
 //! the C interface, since the safe wrapper ties every request to a scope and ours outlive the call that posts them.
 
-use crate::comm::{Comm, Exchange};
+use crate::comm::{Comm, Exchange, Message};
 use mpi::collective::SystemOperation;
 use mpi::environment::Universe;
 use mpi::ffi;
@@ -26,6 +26,11 @@ pub struct World {
 // SAFETY: `World` holds handles only; by the contract of this module only the thread that made it calls its methods,
 // other threads at most carry a reference.
 unsafe impl Sync for World {}
+
+/// MPI counts with a C int; one message beyond it would be cut silently.
+fn count(length: usize) -> c_int {
+    c_int::try_from(length).expect("one message holds less than 2^31 entries: use more ranks")
+}
 
 impl World {
     /// Starts MPI. A program started without `mpirun` is a world of one rank. `None` if MPI runs already or offers no threads.
@@ -65,7 +70,7 @@ impl Comm for World {
 
     fn all_gather(&self, bytes: &[u8]) -> Vec<Vec<u8>> {
         let mut lengths = vec![0i32; self.size()];
-        self.comm.all_gather_into(&(bytes.len() as i32), &mut lengths[..]);
+        self.comm.all_gather_into(&count(bytes.len()), &mut lengths[..]);
         let displacements: Vec<i32> = lengths
             .iter()
             .scan(0, |sum, &length| {
@@ -107,38 +112,38 @@ impl Comm for World {
         let mut requests = std::mem::take(&mut exchange.requests);
         requests.clear();
         let (outgoing, incoming) = exchange.buffers();
-        for message in incoming {
+        let post = |message: &mut Message, receive: bool, requests: &mut Vec<ffi::MPI_Request>| {
             let mut request = MaybeUninit::uninit();
+            let (data, length) = (message.data.as_mut_ptr().cast::<c_void>(), count(message.data.len()));
+            let (rank, request_place) = (message.rank as c_int, request.as_mut_ptr());
             // SAFETY: the buffer lives in `exchange`, which cannot be resized, read or dropped until `finish`.
             unsafe {
-                ffi::MPI_Irecv(
-                    message.data.as_mut_ptr().cast::<c_void>(),
-                    message.data.len() as c_int,
-                    ffi::RSMPI_DOUBLE,
-                    message.rank as c_int,
-                    TAG_EXCHANGE,
-                    self.handle(),
-                    request.as_mut_ptr(),
-                );
+                if receive {
+                    ffi::MPI_Irecv(
+                        data,
+                        length,
+                        ffi::RSMPI_DOUBLE,
+                        rank,
+                        TAG_EXCHANGE,
+                        self.handle(),
+                        request_place,
+                    );
+                } else {
+                    ffi::MPI_Isend(
+                        data,
+                        length,
+                        ffi::RSMPI_DOUBLE,
+                        rank,
+                        TAG_EXCHANGE,
+                        self.handle(),
+                        request_place,
+                    );
+                }
                 requests.push(request.assume_init());
             }
-        }
-        for message in outgoing {
-            let mut request = MaybeUninit::uninit();
-            // SAFETY: as above.
-            unsafe {
-                ffi::MPI_Isend(
-                    message.data.as_ptr().cast::<c_void>(),
-                    message.data.len() as c_int,
-                    ffi::RSMPI_DOUBLE,
-                    message.rank as c_int,
-                    TAG_EXCHANGE,
-                    self.handle(),
-                    request.as_mut_ptr(),
-                );
-                requests.push(request.assume_init());
-            }
-        }
+        };
+        incoming.iter_mut().for_each(|message| post(message, true, &mut requests));
+        outgoing.iter_mut().for_each(|message| post(message, false, &mut requests));
         exchange.requests = requests;
     }
 
@@ -176,7 +181,7 @@ fn scatter_by_consensus(comm: ffi::MPI_Comm, outgoing: &[(usize, Vec<u8>)]) -> V
         unsafe {
             ffi::MPI_Issend(
                 bytes.as_ptr().cast::<c_void>(),
-                bytes.len() as c_int,
+                count(bytes.len()),
                 ffi::RSMPI_UINT8_T,
                 *rank as c_int,
                 TAG_SCATTER,

@@ -96,8 +96,8 @@ impl Slip {
         if excess.is_nan() { f64::INFINITY } else { excess }
     }
 
-    /// Bisection, in a bracket that first grows upwards by factors, then in the exponent until it is narrow, then plainly:
-    /// at most some 1100 + 60 evaluations in the worst case, about 60 usually, and nothing that can go wrong.
+    /// A bracket by factors of 16, upwards or downwards from the stiffness, then regula falsi inside it: every step keeps the sign
+    /// change, so nothing can go wrong, and the numbers of steps are bounded by the range of f64 and by 200.
     fn root(&self) -> Candidate {
         let mut high = self.stiffness[0].max(self.stiffness[1]).max(f64::MIN_POSITIVE * 1e16);
         let mut low = 0.0;

@@ -14,7 +14,7 @@ use crate::scene::{Body, Physics};
 use crate::solve::{self, Acceleration, Colours, Interface, LocalLaw, Options, Problem, Twist};
 use decomposition::Comm;
 
-/// Enough to halve the deepest overlaps; the next steps go on.
+/// Rough on purpose: what one step leaves, the next ones go on removing.
 const OPTIONS: Options = Options {
     tolerance: 1e-2,
     maximum_sweeps: 20,

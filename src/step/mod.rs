@@ -83,8 +83,8 @@ pub struct Stepper<'c> {
     wall_impulses: Vec<ExactSum>,
 }
 
-/// Cells an edge of the largest grain: small enough to balance well, large enough that few grains cross a border.
-const CELLS_PER_GRAIN: f64 = 2.0;
+/// Edge of a cell by the radius of the largest grain: small enough to balance well, large enough that few grains cross a border.
+const CELL_EDGE_BY_RADIUS: f64 = 2.0;
 /// Steps between two looks at the balance: stones fall a few of their sizes in that time.
 const BALANCE_EVERY: u64 = 100;
 /// Cells in all: the table that every rank holds.
@@ -352,7 +352,7 @@ pub(crate) fn partition(scene: &Scene, options: &DecompositionOptions, comm: &dy
     }
     let min = [-extent[0], -extent[1], -extent[2]];
     let max = [extent[3], extent[4], extent[5]];
-    let size = options.cell_size.unwrap_or(CELLS_PER_GRAIN * extent[6]).max(1e-9);
+    let size = options.cell_size.unwrap_or(CELL_EDGE_BY_RADIUS * extent[6]).max(1e-9);
     let cells = Cells::covering(min, max, size, MOST_CELLS);
     let mut work = vec![0; cells.count()];
     for body in &scene.grains {
