@@ -8,7 +8,7 @@ use crate::output::{
     Digest, ImpulseRow, OutputError, Precision, Series, Spheres, StateHeader, write_state,
 };
 use crate::scene::{Body, Scene};
-use crate::step::{ContactView, Observation, StepReport, Stepper};
+use crate::step::{ContactView, Observation, StepReport, Stepper, machines};
 use decomposition::Comm;
 use std::path::{Path, PathBuf};
 
@@ -190,10 +190,13 @@ pub(super) fn remove_old(directory: &Path, comm: &dyn Comm) -> Result<(), RunErr
     agree(comm, removed)
 }
 
-/// The bodies that this rank writes: its own, and on rank 0 those that all ranks hold.
+/// The bodies that this rank writes: its own, and on rank 0, which owns the machines, those that all ranks hold.
 fn own_bodies<'a>(scene: &'a Scene, comm: &dyn Comm) -> impl Iterator<Item = &'a Body> + use<'a> {
-    let statics = if comm.rank() == 0 { &scene.statics[..] } else { &[] };
-    statics.iter().chain(&scene.grains)
+    let common = [&scene.statics[..], &scene.machine_bodies[..]].map(|bodies| match comm.rank() {
+        machines::OWNER => bodies,
+        _ => &[],
+    });
+    common.into_iter().flatten().chain(&scene.grains)
 }
 
 fn merged(own: Digest, comm: &dyn Comm) -> Digest {
@@ -221,9 +224,10 @@ fn impulse_rows(scene: &Scene) -> Vec<ImpulseRow> {
     rows.collect()
 }
 
-/// A wall has no centre that a line of force could go to.
+/// A wall or a tool has no centre that a line of force could go to.
 fn contact_row(scene: &Scene, view: ContactView) -> ContactRow {
-    let is_static = |id| scene.statics.binary_search_by_key(&id, |body: &Body| body.id).is_ok();
+    let among = |bodies: &[Body], id| bodies.binary_search_by_key(&id, |body: &Body| body.id).is_ok();
+    let is_static = |id| among(&scene.statics, id) || among(&scene.machine_bodies, id);
     let end = |side: usize| if is_static(view.bodies[side]) { view.point } else { view.centres[side] };
     ContactRow {
         ids: view.bodies.map(|id| id.0),
@@ -257,7 +261,8 @@ fn body_options(output: &input::Output, precision: Precision, domain: Option<Aab
 
 /// Collective: the box around all finite bodies at the start.
 fn domain(scene: &Scene, comm: &dyn Comm) -> Option<Aabb> {
-    let boxes = scene.statics.iter().chain(&scene.grains).map(|body| body.shape.aabb(&body.pose));
+    let all = scene.statics.iter().chain(&scene.machine_bodies).chain(&scene.grains);
+    let boxes = all.map(|body| body.shape.aabb(&body.pose));
     let finite = boxes.filter(|bounds| bounds.min.iter().chain(&bounds.max).all(|bound| bound.is_finite()));
     let own = finite.fold(Aabb::empty(), |all, one| all.union(&one));
     let mut bounds = [-own.min, own.max].map(<[f64; 3]>::from).concat();

@@ -21,7 +21,7 @@ pub use summary::{Identity, Status, Summary};
 use crate::input::Case;
 use crate::scene::Body;
 use crate::setup::{Inventory, Setup};
-use crate::step::{Observation, StepReport, Stepper};
+use crate::step::{Observation, StepError, StepReport, Stepper};
 use decomposition::Comm;
 use error::agree;
 use files::Files;
@@ -77,9 +77,9 @@ pub fn run(
 ) -> Result<Ending, RunError> {
     let last_step = last_step(case, options)?;
     prepare_directory(case, options, comm, log)?;
-    let Setup { scene, physics, solver, decomposition, inventory } = setup;
+    let Setup { scene, machines, physics, solver, decomposition, inventory } = setup;
     let files = Files::create(&options.directory, case, &scene, comm)?;
-    let stepper = Stepper::new(scene, physics, solver, decomposition, comm);
+    let stepper = Stepper::with_machines(scene, machines, physics, solver, decomposition, comm);
     let seconds_setup = options.begun.elapsed().as_secs_f64();
     let signals = Signals::listen();
     let directory = options.directory.clone();
@@ -244,7 +244,7 @@ impl Run<'_> {
             self.timed(|run| run.files.add_picture(&run.stepper))?;
         }
         while self.stepper.scene().step < self.last_step {
-            let report = self.stepper.step();
+            let report = self.stepper.step().map_err(|source| self.failed(source))?;
             self.statistics.add(&report);
             self.observed = None;
             let verdict = self.agree_on_step(&report);
@@ -268,6 +268,12 @@ impl Run<'_> {
         }
         self.timed(|run| run.files.add_picture(&run.stepper))?;
         Ok(Ending::Finished)
+    }
+
+    /// A step that could not be made, on all ranks.
+    fn failed(&self, source: StepError) -> RunError {
+        let step = self.stepper.scene().step + 1;
+        RunError::Step { step, time: self.stepper.physics().time(step), source }
     }
 
     /// Collective: one small reduction a step. Whatever one rank has noticed, all act upon at the same step.
