@@ -3,6 +3,7 @@
 mod describe;
 mod error;
 mod files;
+mod machine_series;
 mod phases;
 mod progress;
 mod signals;
@@ -78,7 +79,7 @@ pub fn run(
     let last_step = last_step(case, options)?;
     prepare_directory(case, options, comm, log)?;
     let Setup { scene, machines, physics, solver, decomposition, inventory } = setup;
-    let files = Files::create(&options.directory, case, &scene, comm)?;
+    let files = Files::create(&options.directory, case, &scene, &machines, comm)?;
     let stepper = Stepper::with_machines(scene, machines, physics, solver, decomposition, comm);
     let seconds_setup = options.begun.elapsed().as_secs_f64();
     let signals = Signals::listen();
@@ -259,7 +260,8 @@ impl Run<'_> {
             if verdict.show {
                 let kinetic_energy = self.observed().kinetic_energy;
                 self.progress.show(self.log, &report, kinetic_energy, &self.statistics);
-                self.keep_row_failure(|files| files.flush_rows());
+                let flushed = self.timed(|run| run.files.flush_rows());
+                self.keep_row_failure(flushed);
             }
             if let Some(signal) = verdict.signal {
                 self.log.say(&format!("{}: ending after step {}", signal.name(), report.step));
@@ -314,7 +316,8 @@ impl Run<'_> {
     fn write(&mut self, report: &StepReport) -> Result<(), RunError> {
         if self.files.row_is_due(report.step) {
             let observed = self.observed().clone();
-            self.keep_row_failure(|files| files.add_row(report, &observed));
+            let added = self.timed(|run| run.files.add_row(report, &observed, run.stepper.machines()));
+            self.keep_row_failure(added);
         }
         if self.files.picture_is_due(report.step) {
             self.timed(|run| run.files.add_picture(&run.stepper))?;
@@ -328,8 +331,7 @@ impl Run<'_> {
     }
 
     /// Only rank 0 writes the series: the others learn of its failure at the end of the next step.
-    fn keep_row_failure(&mut self, work: impl FnOnce(&mut Files) -> Result<(), crate::output::OutputError>) {
-        let result = self.timed(|run| work(&mut run.files));
+    fn keep_row_failure(&mut self, result: Result<(), crate::output::OutputError>) {
         if let Err(error) = result {
             self.row_failure.get_or_insert(error.into());
         }

@@ -58,12 +58,15 @@ struct Told {
     expected: Vec<BodyId>,
 }
 
+/// Machine, and index of the part in the scene.
+type MachineEnd = (u32, u32);
+
 /// The machines' contacts on their owner; on other ranks nothing.
 #[derive(Default)]
 pub struct Gathered {
     pub hub: Hub,
-    /// By manifold: who found it, and the machine bodies at its ends, as (machine, index of the part in the scene).
-    origin: Vec<(usize, [Option<(u32, u32)>; 2])>,
+    /// By manifold: who found it, and the machine bodies at its ends.
+    origin: Vec<(usize, [Option<MachineEnd>; 2])>,
     /// By point.
     places: Vec<(f64, Vec3)>,
 }

@@ -26,20 +26,22 @@ pub struct Machines {
     loads: Vec<Loads>,
 }
 
-/// Mean forces of a step.
+/// Mean forces of a step, and what it led to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Loads {
     /// By closure equation of the model, N and N m.
     pub cuts: Vec<f64>,
     /// By joint: force and moment on the child at the joint, world axes.
     pub joints: Vec<[Vec3; 2]>,
+    /// Kinetic energy and that of weight at the end of the step, J.
+    pub energies: [f64; 2],
     /// By contact body: force and moment of its contacts about the body frame's origin, world axes.
     pub contacts: Vec<[Vec3; 2]>,
 }
 
 impl Machines {
     pub fn new(mechanisms: Vec<Mechanism>) -> Self {
-        let loads = mechanisms.iter().map(|mechanism| Loads::none(mechanism)).collect();
+        let loads = mechanisms.iter().map(Loads::none).collect();
         Self { mechanisms, operators: Vec::new(), loads }
     }
 
@@ -166,8 +168,10 @@ impl Machines {
         for (index, mechanism) in self.mechanisms.iter_mut().enumerate() {
             let shift = shifts.get(index).map_or(&[][..], |shift| shift);
             let loads = Loads::of(mechanism, &velocities[index], &touched[index]);
-            let finished = loads.and_then(|loads| {
-                mechanism.machine.finish_with_shift(&velocities[index], shift).map(|()| loads)
+            let finished = loads.and_then(|mut loads| {
+                mechanism.machine.finish_with_shift(&velocities[index], shift)?;
+                loads.energies = mechanism.machine.energy().into();
+                Ok(loads)
             });
             self.loads[index] = finished.map_err(|problem| error(mechanism, problem))?;
         }
@@ -192,6 +196,7 @@ impl Loads {
         Self {
             cuts: vec![0.0; model.closure_rows()],
             joints: vec![[Vec3::zeros(); 2]; model.body_count()],
+            energies: [0.0; 2],
             contacts: vec![[Vec3::zeros(); 2]; mechanism.contact_shapes().count()],
         }
     }
@@ -210,6 +215,7 @@ impl Loads {
         Ok(Self {
             cuts: (machine.constraint_impulses(velocity, touched)? / time_step).iter().copied().collect(),
             joints: machine.joint_wrenches(velocity, touched)?.iter().map(wrench).collect(),
+            energies: [0.0; 2],
             contacts: mechanism.contact_shapes().map(contact).collect(),
         })
     }
