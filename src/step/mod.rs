@@ -8,6 +8,7 @@ pub mod interface;
 pub mod machines;
 pub mod motion;
 pub mod observe;
+mod project;
 #[cfg(test)]
 mod tests;
 pub mod timers;
@@ -20,7 +21,7 @@ use crate::contact::detect::{Candidate, Detector};
 use crate::geometry::{Aabb, Vec3};
 use crate::scene::{Activation, Body, BodyId, ManifoldKey, Motion, Physics, Scene};
 use crate::solve::{self, Inertia, Manifold, Residual, Solution, Twist};
-use assemble::{Assembled, MachineContact, Parts, PointInfo};
+use assemble::{Assembled, MachineContact, Parts, PointInfo, TakesPart};
 use decomposition::{Cells, Comm, ExactSum, Partition};
 use halo::Halo;
 use serde::{Deserialize, Serialize};
@@ -53,7 +54,7 @@ pub struct StepReport {
     pub sweeps: usize,
     pub residual: Residual,
     pub converged: bool,
-    /// Deepest overlap found at `q_m`, m, ≥ 0.
+    /// Deepest overlap found at `q_m`, m, ≥ 0; with a limit of penetration that at the end of the step.
     pub worst_penetration: f64,
     /// Bodies that changed ranks.
     pub migrated: u64,
@@ -89,6 +90,8 @@ pub struct Stepper<'c> {
     decomposition: DecompositionOptions,
     partition: Partition,
     detector: Detector,
+    /// For contacts at the ends of steps.
+    end_detector: Detector,
     timers: Timers,
     contacts: Vec<ContactView>,
     /// Three sums for each static body: what contacts gave it in the last step.
@@ -134,6 +137,7 @@ impl<'c> Stepper<'c> {
             decomposition,
             partition,
             detector: Detector::default(),
+            end_detector: Detector::default(),
             timers: Timers::default(),
             contacts: Vec::new(),
         };
@@ -171,7 +175,9 @@ impl<'c> Stepper<'c> {
 
     /// Algorithm 1. Collective.
     pub fn step(&mut self) -> Result<StepReport, StepError> {
-        let Self { scene, machines, physics, options, comm, partition, detector, timers, .. } = self;
+        let Self {
+            scene, machines, physics, options, comm, partition, detector, end_detector, timers, ..
+        } = self;
         let comm: &dyn Comm = *comm;
         let gravity = (physics.gravity)(physics.time(scene.step));
 
@@ -184,10 +190,12 @@ impl<'c> Stepper<'c> {
         let view = View::new(scene, &halo, machines, physics, &gravity);
         let contacts = timers.time(Phase::Detect, || {
             let owns = |a: &Body, b: &Body, place: &Vec3| pair_owner(a, b, place, partition) == comm.rank();
-            detector.detect(&view.candidates, owns, |a, b| looks_ahead(scene, machines, a, b))
+            detector.detect(&view.candidates, owns, |a, b| looks_ahead(scene, machines, physics, a, b))
         });
-        let assembled =
-            timers.time(Phase::Assemble, || view.assemble(&contacts, scene, machines, &halo, physics));
+        let takes_part =
+            if physics.penetration_limit > 0.0 { TakesPart::ClosedOrHeld } else { TakesPart::Closed };
+        let assembled = timers
+            .time(Phase::Assemble, || view.assemble(&contacts, scene, machines, &halo, physics, takes_part));
         let (colours, mut ranks) = timers.time(Phase::Colour, || {
             interface::connect(&assembled.problem, &view.ids, scene.grains.len(), &halo, comm)
         });
@@ -233,6 +241,9 @@ impl<'c> Stepper<'c> {
             scene.impulses = impulses;
             scene.step += 1;
         });
+        let left = timers.time(Phase::Correct, || {
+            project::project(scene, machines, physics, partition, end_detector, comm)
+        })?;
         let moved = timers.time(Phase::Migrate, || {
             if imbalance(scene, comm) > self.decomposition.imbalance_threshold {
                 *partition = crate::step::partition(scene, &self.decomposition, comm);
@@ -240,7 +251,9 @@ impl<'c> Stepper<'c> {
             halo::migrate(scene, partition, comm)
         });
         self.gather_wall_impulses();
-        Ok(self.report(&assembled, &solution, colours.count, moved))
+        let mut report = self.report(&assembled, &solution, colours.count, moved);
+        report.worst_penetration = left.unwrap_or(report.worst_penetration);
+        Ok(report)
     }
 
     fn gather_wall_impulses(&mut self) {
@@ -324,11 +337,12 @@ impl<'a> View<'a> {
         machines: &Machines,
         halo: &Halo,
         physics: &Physics,
+        takes_part: TakesPart,
     ) -> Assembled {
-        let stored =
-            if physics.warm_start { [Some(&scene.impulses), Some(&halo.impulses)] } else { [None; 2] };
-        let time_step = physics.time_step;
-        let parts = Parts { candidates: &self.candidates, scene, machines, stored, time_step };
+        let stored = [&scene.impulses, &halo.impulses];
+        let Physics { time_step, warm_start, .. } = *physics;
+        let candidates = &self.candidates;
+        let parts = Parts { candidates, scene, machines, stored, warm_start, time_step, takes_part };
         assemble::assemble(contacts, self.inertia.clone(), self.free_velocity.clone(), &parts)
     }
 
@@ -357,12 +371,13 @@ fn pair_owner(a: &Body, b: &Body, place: &Vec3, partition: &Partition) -> usize 
 }
 
 /// How far a pair looks for contacts, as a share of its reach; none if the two never touch.
-fn looks_ahead(scene: &Scene, machines: &Machines, a: &Body, b: &Body) -> Option<f64> {
+fn looks_ahead(scene: &Scene, machines: &Machines, physics: &Physics, a: &Body, b: &Body) -> Option<f64> {
     if !machines.can_touch(scene, a, b) {
         return None;
     }
     let law = scene.laws.between(a.material, b.material)?;
-    Some(if law.activation == Activation::Predictive { 1.0 } else { 0.0 })
+    let ahead = law.activation == Activation::Predictive || physics.penetration_limit > 0.0;
+    Some(if ahead { 1.0 } else { 0.0 })
 }
 
 fn contact_views(
