@@ -7,7 +7,7 @@ use breccia::setup::{self, SetupError};
 use breccia::{input, output};
 use clap::Parser;
 use command_line::{CommandLine, RunArguments, Task};
-use decomposition::{Comm, Solo, World};
+use decomposition::{Comm, Metered, Solo, World};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -98,7 +98,9 @@ fn parallel(arguments: &RunArguments, begun: Instant) -> ExitCode {
         let who = if several { format!("rank {rank}: ") } else { String::new() };
         complain(&format!("{who}this is a mistake in breccia, please report it: {panic}"));
     }));
-    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(arguments, begun, &world)));
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        run(arguments, begun, &Metered::new(&world))
+    }));
     match outcome {
         Ok(Ok(Ending::Finished)) => ExitCode::SUCCESS,
         Ok(Ok(Ending::Stopped(signal))) => ExitCode::from(signal.exit_code()),

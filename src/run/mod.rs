@@ -22,7 +22,7 @@ pub use summary::{Identity, Status, Summary};
 use crate::input::Case;
 use crate::scene::Body;
 use crate::setup::{Inventory, Setup};
-use crate::step::{Observation, StepError, StepReport, Stepper};
+use crate::step::{Cost, Observation, StepError, StepReport, Stepper};
 use decomposition::Comm;
 use error::agree;
 use files::Files;
@@ -204,9 +204,10 @@ impl Run<'_> {
         };
         let outcome = outcome.and_then(|ending| written.map(|()| ending));
 
-        let mut seconds: Vec<(&str, f64)> = stepper.timers().phases().collect();
-        seconds.push(("output", self.output_seconds));
-        let table = PhaseTable::gather(&seconds, begun.elapsed().as_secs_f64(), comm);
+        let mut costs: Vec<(&str, Cost)> = stepper.timers().phases().collect();
+        costs.push(("output", Cost { seconds: self.output_seconds, ..Default::default() }));
+        let mut table = PhaseTable::gather(&costs, begun.elapsed().as_secs_f64(), comm);
+        table.steps = statistics.steps;
         let observed = stepper.observe();
         let (status, message) = status(&outcome);
         let summary = Summary {

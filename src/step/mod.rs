@@ -14,7 +14,7 @@ pub mod timers;
 
 pub use machines::{Loads, Machines};
 pub use observe::Observation;
-pub use timers::{Phase, Timers};
+pub use timers::{Cost, Phase, Timers};
 
 use crate::contact::detect::{Candidate, Detector};
 use crate::geometry::{Aabb, Vec3};
@@ -175,23 +175,23 @@ impl<'c> Stepper<'c> {
         let comm: &dyn Comm = *comm;
         let gravity = (physics.gravity)(physics.time(scene.step));
 
-        timers.time(Phase::Machine, || machines.begin(scene, physics, comm))?; // (16)–(27)
-        let boxes = timers.time(Phase::Predict, || {
+        timers.time(Phase::Machine, comm, || machines.begin(scene, physics, comm))?; // (16)–(27)
+        let boxes = timers.time(Phase::Predict, comm, || {
             motion::predict(scene, physics); // (29)
             reach_boxes(scene, physics, &gravity)
         });
-        let halo = timers.time(Phase::Halo, || halo::exchange_ghosts(scene, &boxes, partition, comm));
+        let halo = timers.time(Phase::Halo, comm, || halo::exchange_ghosts(scene, &boxes, partition, comm));
         let view = View::new(scene, &halo, machines, physics, &gravity);
-        let contacts = timers.time(Phase::Detect, || {
+        let contacts = timers.time(Phase::Detect, comm, || {
             let owns = |a: &Body, b: &Body, place: &Vec3| pair_owner(a, b, place, partition) == comm.rank();
             detector.detect(&view.candidates, owns, |a, b| looks_ahead(scene, machines, a, b))
         });
         let assembled =
-            timers.time(Phase::Assemble, || view.assemble(&contacts, scene, machines, &halo, physics));
-        let (colours, mut ranks) = timers.time(Phase::Colour, || {
+            timers.time(Phase::Assemble, comm, || view.assemble(&contacts, scene, machines, &halo, physics));
+        let (colours, mut ranks) = timers.time(Phase::Colour, comm, || {
             interface::connect(&assembled.problem, &view.ids, scene.grains.len(), &halo, comm)
         });
-        let gathered = timers.time(Phase::Colour, || {
+        let gathered = timers.time(Phase::Colour, comm, || {
             let here = hub::Here { view: &view, scene, halo: &halo, comm };
             let (gathered, exchange) =
                 hub::gather(&assembled.machine, machines, &here, |slot| ranks.participants(slot));
@@ -199,10 +199,10 @@ impl<'c> Stepper<'c> {
             gathered
         });
         let shared = |slot: u32| halo.others.get(slot as usize).is_some_and(|others| !others.is_empty());
-        let solution = timers.time(Phase::Solve, || {
+        let solution = timers.time(Phase::Solve, comm, || {
             solve::solve(&assembled.problem, &gathered.hub, &colours, options, shared, &mut ranks) // (33)
         });
-        let shifts = timers.time(Phase::Correct, || {
+        let shifts = timers.time(Phase::Correct, comm, || {
             correct::correct(&assembled, &gathered, &colours, physics, shared, &mut ranks, comm)
         });
         let machine_impulses = gathered.impulses_back(&solution.hub.impulses, machines, comm);
@@ -214,11 +214,11 @@ impl<'c> Stepper<'c> {
         self.contacts = contact_views(&view, &assembled, &solution.impulses, &machine_impulses);
         let View { inertia, free_velocity, .. } = view;
         let ways = correct::machine_ways(&shifts, physics);
-        timers.time(Phase::Machine, || {
+        timers.time(Phase::Machine, comm, || {
             let touched = gathered.body_impulses(&solution.hub.impulses, scene);
             machines.finish(scene, &solution.hub.velocities, &ways, &touched, comm)
         })?;
-        timers.time(Phase::Finish, || {
+        timers.time(Phase::Finish, comm, || {
             for (slot, body) in scene.grains.iter_mut().enumerate() {
                 motion::finish(
                     body,
@@ -233,7 +233,7 @@ impl<'c> Stepper<'c> {
             scene.impulses = impulses;
             scene.step += 1;
         });
-        let moved = timers.time(Phase::Migrate, || {
+        let moved = timers.time(Phase::Migrate, comm, || {
             if imbalance(scene, comm) > self.decomposition.imbalance_threshold {
                 *partition = crate::step::partition(scene, &self.decomposition, comm);
             }
