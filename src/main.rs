@@ -131,6 +131,7 @@ fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Endi
         overwrite: arguments.overwrite,
         case_text: case_text(arguments, &case),
         threads,
+        verify: arguments.verify,
         begun,
     };
     run::check_same(&options, comm)?;

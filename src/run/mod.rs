@@ -47,6 +47,8 @@ pub struct Options {
     /// The case as text, with what the command line changed, for the final state.
     pub case_text: String,
     pub threads: usize,
+    /// Whether ranks compare their copies of shared bodies after each sweep.
+    pub verify: bool,
     /// When the program began.
     pub begun: Instant,
 }
@@ -80,7 +82,10 @@ pub fn run(
     prepare_directory(case, options, comm, log)?;
     let Setup { scene, machines, physics, solver, decomposition, inventory } = setup;
     let files = Files::create(&options.directory, case, &scene, &machines, comm)?;
-    let stepper = Stepper::with_machines(scene, machines, physics, solver, decomposition, comm);
+    let mut stepper = Stepper::with_machines(scene, machines, physics, solver, decomposition, comm);
+    if options.verify {
+        stepper.verify_copies();
+    }
     let seconds_setup = options.begun.elapsed().as_secs_f64();
     let signals = Signals::listen();
     let directory = options.directory.clone();
