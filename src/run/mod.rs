@@ -227,6 +227,7 @@ impl Run<'_> {
             sweeps: statistics.sweeps(),
             residual: statistics.residual(),
             not_converged: statistics.not_converged,
+            migrated: statistics.migrated,
             worst_penetration: statistics.penetration(),
             kinetic_energy: observed.kinetic_energy,
             potential_energy: observed.potential_energy,
