@@ -5,6 +5,7 @@
 pub mod contact;
 pub mod geometry;
 pub mod input;
+pub mod inspect;
 pub mod machine;
 pub mod output;
 pub mod run;
