@@ -2,6 +2,7 @@
 
 use breccia::inspect::export::ExportArguments;
 use breccia::inspect::info::InfoArguments;
+use breccia::report::ReportArguments;
 use clap::{Args, Parser, Subcommand};
 use std::num::NonZeroU16;
 use std::path::PathBuf;
@@ -55,6 +56,7 @@ pub enum Task {
     },
     Info(InfoArguments),
     Export(ExportArguments),
+    Report(ReportArguments),
 }
 
 /// Runs a case.

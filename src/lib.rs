@@ -8,6 +8,7 @@ pub mod input;
 pub mod inspect;
 pub mod machine;
 pub mod output;
+pub mod report;
 pub mod run;
 pub mod scene;
 pub mod setup;

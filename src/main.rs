@@ -2,6 +2,7 @@
 
 mod command_line;
 
+use breccia::report::ReportArguments;
 use breccia::run::{self, Ending, Log, RunError};
 use breccia::setup::{self, SetupError};
 use breccia::{input, inspect, output};
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Task::Digest { path } => report(digest(&path)),
         Task::Info(arguments) => report(info(&arguments)),
         Task::Export(arguments) => report(export(&arguments)),
+        Task::Report(arguments) => report(story(&arguments)),
     }
 }
 
@@ -106,6 +108,11 @@ fn export(arguments: &inspect::export::ExportArguments) -> Result<(), Failure> {
     done.notes.iter().for_each(|note| complain_softly(note));
     let files: Vec<String> = done.files.iter().map(|path| path.display().to_string()).collect();
     print(&files.join("\n"))
+}
+
+fn story(arguments: &ReportArguments) -> Result<(), Failure> {
+    let page = breccia::report::report(arguments).map_err(|error| (FILES, error.to_string()))?;
+    print(&page.display().to_string())
 }
 
 /// `breccia run`, on all ranks. A rank that fails alone, by a panic, ends the others with it.
