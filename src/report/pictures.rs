@@ -18,11 +18,49 @@ pub fn take(stage: &Stage, up: Vec3, small: usize) -> Option<(Shot, Vec<Shot>)> 
     let direction = best_direction(stage, last, up);
     let (hero_size, small_size) = ([1200, 800], [640, 480]);
     let large = shot(stage, last, std::slice::from_ref(last), direction, up, hero_size);
-    let several =
-        if stage.scenes.len() > 1 { super::stage::spread(stage.scenes.len(), small) } else { Vec::new() };
+    let several = by_motion(stage, small);
     let chosen: Vec<Scene> = several.iter().map(|&index| stage.scenes[index].clone()).collect();
     let row = chosen.iter().map(|scene| shot(stage, scene, &chosen, direction, up, small_size)).collect();
     Some((large, row))
+}
+
+/// The bounds of some scenes and what of walls and ground is shown around them.
+pub(super) fn surroundings(stage: &Stage, scenes: &[Scene]) -> Option<Aabb> {
+    let bounds = stage.bounds(scenes)?;
+    let share = if fill(stage) < 0.9 { 0.4 } else { 0.12 };
+    Some(bounds.inflated(share * (bounds.max - bounds.min).norm()))
+}
+
+/// A few bodies want some ground around them; many are seen best from near.
+fn fill(stage: &Stage) -> f32 {
+    let bodies = stage.actors.iter().filter(|actor| actor.role != Role::Wall).count();
+    if bodies < 8 { 0.6 } else { 0.94 }
+}
+
+/// At most `most` scenes, first and last among them, with about as much motion between each two: where nothing moves, one is enough.
+fn by_motion(stage: &Stage, most: usize) -> Vec<usize> {
+    let count = stage.scenes.len();
+    if count < 2 {
+        return Vec::new();
+    }
+    let mut travelled = vec![0.0];
+    for pair in stage.scenes.windows(2) {
+        let step = |(a, b): (&Option<Pose>, &Option<Pose>)| match (a, b) {
+            (Some(a), Some(b)) => (b.position - a.position).norm(),
+            _ => 0.0,
+        };
+        let path: f64 = pair[0].poses.iter().zip(&pair[1].poses).map(step).sum();
+        travelled.push(travelled[travelled.len() - 1] + path);
+    }
+    let whole = travelled[count - 1];
+    if whole.is_nan() || whole <= 0.0 {
+        return super::stage::spread(count, most);
+    }
+    let reached = |share: f64| travelled.iter().position(|path| *path >= share * whole).unwrap_or(count - 1);
+    let mut chosen: Vec<usize> = (0..most - 1).map(|k| reached(k as f64 / (most - 1) as f64)).collect();
+    chosen.push(count - 1);
+    chosen.dedup();
+    chosen
 }
 
 fn shot(
@@ -33,17 +71,17 @@ fn shot(
     up: Vec3,
     [width, height]: [usize; 2],
 ) -> Shot {
-    let bounds = stage.bounds(framed);
+    let bounds = surroundings(stage, framed);
     let (triangles, _) = triangles(stage, scene, bounds.as_ref());
     let points: Vec<V3> = framed.iter().flat_map(|scene| subject(stage, scene)).collect();
-    let camera = Camera::around(&points, direction, single(&up), width as f32 / height as f32);
+    let camera = Camera::around(&points, direction, single(&up), width as f32 / height as f32, fill(stage));
     let picture = render(&triangles, &camera, single(&up), width, height);
     Shot { time: scene.time, step: scene.step, picture }
 }
 
 /// The direction, out of some around the scene, from which most of the grains can be seen; the first unless another is clearly better.
 fn best_direction(stage: &Stage, scene: &Scene, up: Vec3) -> V3 {
-    let bounds = stage.bounds(std::slice::from_ref(scene));
+    let bounds = surroundings(stage, std::slice::from_ref(scene));
     let (triangles, grains) = triangles(stage, scene, bounds.as_ref());
     let points: Vec<V3> = subject(stage, scene).collect();
     let helper = if up.y.abs() > 0.9 { Vec3::x() } else { Vec3::y() };
@@ -65,9 +103,9 @@ fn best_direction(stage: &Stage, scene: &Scene, up: Vec3) -> V3 {
         single(&(level * elevation.cos() + up * elevation.sin()))
     };
     let score = |index: usize| {
-        let camera = Camera::around(&points, direction(candidates[index]), single(&up), 1.5);
+        let camera = Camera::around(&points, direction(candidates[index]), single(&up), 1.5, fill(stage));
         let seen = count_visible(&triangles, &camera, [180, 120], |triangle| grains[triangle]) as f64;
-        if index == 0 { 1.25 * seen } else { seen }
+        if index == 0 { 1.4 * seen } else { seen }
     };
     let best = (0..candidates.len()).max_by(|&a, &b| score(a).total_cmp(&score(b)).then(b.cmp(&a)));
     direction(candidates[best.unwrap_or(0)])
@@ -75,6 +113,7 @@ fn best_direction(stage: &Stage, scene: &Scene, up: Vec3) -> V3 {
 
 /// Points that the picture must show: those of grains and tools, or of everything but walls.
 fn subject<'a>(stage: &'a Stage, scene: &'a Scene) -> impl Iterator<Item = V3> + 'a {
+    let few = stage.actors.len() < 100;
     let told = stage.actors.iter().any(|actor| matches!(actor.role, Role::Grain | Role::Tool));
     let wanted = move |actor: &Actor| match actor.role {
         Role::Grain | Role::Tool => true,
@@ -84,12 +123,16 @@ fn subject<'a>(stage: &'a Stage, scene: &'a Scene) -> impl Iterator<Item = V3> +
     let there = stage.actors.iter().zip(&scene.poses).filter(move |(actor, _)| wanted(actor));
     there
         .filter_map(|(actor, pose)| pose.as_ref().map(|pose| (actor, pose)))
-        .flat_map(|(actor, pose)| points(actor, pose))
+        .flat_map(move |(actor, pose)| points(actor, pose, few))
 }
 
-fn points(actor: &Actor, pose: &Pose) -> Vec<V3> {
+fn points(actor: &Actor, pose: &Pose, few: bool) -> Vec<V3> {
     match &actor.form {
         Form::Hull(mesh) => mesh.vertices.iter().map(|vertex| single(&pose.point(vertex))).collect(),
+        Form::Sphere { radius } if few => {
+            let (unit, _) = unit_sphere(1);
+            unit.iter().map(|vertex| single(&(pose.position + vertex * *radius))).collect()
+        }
         Form::Sphere { radius } => {
             let axes = [Vec3::x(), Vec3::y(), Vec3::z()];
             axes.iter()
@@ -108,7 +151,7 @@ fn single(vector: &Vec3) -> V3 {
 /// The triangles of a scene, and for each whether it belongs to a grain. Walls are cut to what lies around `bounds`.
 fn triangles(stage: &Stage, scene: &Scene, bounds: Option<&Aabb>) -> (Vec<Triangle>, Vec<bool>) {
     let spheres = stage.actors.iter().filter(|actor| matches!(actor.form, Form::Sphere { .. })).count();
-    let refinement = if spheres > 20_000 { 1 } else { 2 };
+    let refinement = sphere_refinement(spheres);
     let sphere = unit_sphere(refinement);
     let planes = planes(stage, scene);
     let mut all = Vec::new();
@@ -145,6 +188,16 @@ fn triangles(stage: &Stage, scene: &Scene, bounds: Option<&Aabb>) -> (Vec<Triang
     (all, grains)
 }
 
+/// Finer triangles for fewer spheres.
+pub(super) fn sphere_refinement(spheres: usize) -> u32 {
+    match spheres {
+        0..50 => 4,
+        50..2000 => 3,
+        2000..20_000 => 2,
+        _ => 1,
+    }
+}
+
 /// A point and the normal of each wall.
 pub(super) fn planes(stage: &Stage, scene: &Scene) -> Vec<(Vec3, Vec3)> {
     let planes =
@@ -162,7 +215,7 @@ fn plane(corners: &[Vec3]) -> Option<(Vec3, Vec3)> {
     (b - a).cross(&(c - a)).try_normalize(0.0).map(|normal| (*a, normal))
 }
 
-/// The part of a wall that is on the free side of the other walls and not far from the scene.
+/// The part of a wall that is on the free side of the other walls and inside `bounds`.
 pub(super) fn cut_wall(corners: &[Vec3], planes: &[(Vec3, Vec3)], bounds: Option<&Aabb>) -> Vec<Vec3> {
     let mut polygon = corners.to_vec();
     let Some((_, own)) = plane(corners) else { return Vec::new() };
@@ -173,12 +226,11 @@ pub(super) fn cut_wall(corners: &[Vec3], planes: &[(Vec3, Vec3)], bounds: Option
         }
     }
     if let Some(bounds) = bounds {
-        let margin = 0.12 * (bounds.max - bounds.min).norm();
         for axis in 0..3 {
             let mut normal = Vec3::zeros();
             normal[axis] = 1.0;
-            polygon = clip(&polygon, &(bounds.min - Vec3::repeat(margin)), &normal);
-            polygon = clip(&polygon, &(bounds.max + Vec3::repeat(margin)), &-normal);
+            polygon = clip(&polygon, &bounds.min, &normal);
+            polygon = clip(&polygon, &bounds.max, &-normal);
         }
     }
     polygon
@@ -215,6 +267,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn pictures_are_taken_where_things_move() {
+        let pose = |z: f64| Some(Pose::new(crate::geometry::Quat::identity(), Vec3::z() * z));
+        let scene = |z: f64| Scene { step: 0, time: 0.0, poses: vec![pose(z), None] };
+        let stage = |heights: &[f64]| Stage {
+            scenes: heights.iter().map(|&z| scene(z)).collect(),
+            ..Stage::default()
+        };
+        assert_eq!(by_motion(&stage(&[9.0, 6.0, 3.0, 0.0, 0.0, 0.0, 0.0]), 4), [0, 1, 2, 6]);
+        assert_eq!(by_motion(&stage(&[1.0; 7]), 4), [0, 2, 4, 6]);
+        assert_eq!(by_motion(&stage(&[1.0, 0.0]), 4), [0, 1]);
+        assert!(by_motion(&stage(&[1.0]), 4).is_empty());
+    }
+
+    #[test]
     fn walls_end_where_other_walls_and_the_scene_end() {
         let square = |z: f64| {
             [(-5.0, -5.0), (5.0, -5.0), (5.0, 5.0), (-5.0, 5.0)].map(|(x, y)| Vec3::new(x, y, z)).to_vec()
@@ -225,9 +291,8 @@ mod tests {
         let bounds = Aabb { min: Vec3::new(-3.0, -2.0, 0.0), max: Vec3::new(1.0, 2.0, 2.0) };
         let cut = cut_wall(&floor, &[west, ceiling, (Vec3::zeros(), Vec3::z())], Some(&bounds));
         let box_of = cut.iter().fold(Aabb::empty(), |all, corner| all.with_point(corner));
-        let margin = 0.12 * 6.0;
-        assert!((box_of.min - Vec3::new(-1.0, -2.0 - margin, 0.0)).norm() < 1e-12);
-        assert!((box_of.max - Vec3::new(1.0 + margin, 2.0 + margin, 0.0)).norm() < 1e-12);
+        assert!((box_of.min - Vec3::new(-1.0, -2.0, 0.0)).norm() < 1e-12);
+        assert!((box_of.max - Vec3::new(1.0, 2.0, 0.0)).norm() < 1e-12);
         assert!(cut_wall(&square(-7.0), &[], Some(&bounds)).is_empty());
         assert!(cut_wall(&[], &[], None).is_empty());
     }

@@ -48,13 +48,13 @@ pub struct Camera {
 }
 
 impl Camera {
-    /// A camera that sees all `points`, as large as they can be, looking along `-back`.
-    pub fn around(points: &[V3], back: V3, up: V3, aspect: f32) -> Self {
+    /// A camera that sees all `points`, so large that they fill the part `fill` of the picture, looking along `-back`.
+    pub fn around(points: &[V3], back: V3, up: V3, aspect: f32, fill: f32) -> Self {
         let back = back.normalize();
         let right = up.cross(&back).try_normalize(1e-6).unwrap_or_else(V3::x);
         let up = back.cross(&right);
-        let half_height = 0.26f32;
-        let (tall, wide) = (0.94 * half_height, 0.94 * half_height * aspect);
+        let half_height = 0.2f32;
+        let (tall, wide) = (fill * half_height, fill * half_height * aspect);
         let mut camera = Self { eye: V3::zeros(), right, up, back, half_height };
         let local: Vec<V3> =
             points.iter().map(|p| V3::new(p.dot(&right), p.dot(&up), p.dot(&back))).collect();
@@ -176,12 +176,12 @@ impl DepthMap {
         [p.dot(&self.right) * self.scale + half, p.dot(&self.up) * self.scale + half, p.dot(&self.towards)]
     }
 
-    /// Whether light from there reaches a point, moved off its surface by about a cell.
-    fn reaches(&self, point: &V3, shift: [f32; 2]) -> bool {
+    /// Whether light from there reaches a point. `slack` is in cells: a surface that the light grazes falls off steeply within one.
+    fn reaches(&self, point: &V3, shift: [f32; 2], slack: f32) -> bool {
         let [x, y, z] = self.place(point);
         let (x, y) = ((x + shift[0]).floor(), (y + shift[1]).floor());
         let inside = |value: f32| value >= 0.0 && value < self.size as f32;
-        !(inside(x) && inside(y)) || self.depth[y as usize * self.size + x as usize] <= z + 0.75 / self.scale
+        !(inside(x) && inside(y)) || self.depth[y as usize * self.size + x as usize] <= z + slack / self.scale
     }
 }
 
@@ -235,12 +235,13 @@ impl Lights {
     /// Linear light that a point of a surface sends on, before its colour.
     fn at(&self, point: &V3, normal: &V3) -> [f32; 3] {
         let off = |map: &DepthMap| point + normal * (1.5 / map.scale);
+        let slack = |cosine: f32| 0.5 + 0.4 / cosine.max(0.15);
         let (mut open, mut all) = (0.0f32, 1e-6f32);
         for map in &self.sky {
             let cosine = normal.dot(&map.towards);
             if cosine > 0.0 {
                 all += cosine;
-                open += if map.reaches(&off(map), [0.0; 2]) { cosine } else { 0.0 };
+                open += if map.reaches(&off(map), [0.0; 2], slack(cosine)) { cosine } else { 0.0 };
             }
         }
         // A surface that looks down sees little sky, whatever covers it.
@@ -251,7 +252,7 @@ impl Lights {
             let place = off(&self.key);
             for k in 0..9 {
                 let shift = [(k % 3) as f32 - 1.0, (k / 3) as f32 - 1.0].map(|step| 1.3 * step);
-                sun += if self.key.reaches(&place, shift) { cosine / 9.0 } else { 0.0 };
+                sun += if self.key.reaches(&place, shift, slack(cosine) + 1.0) { cosine / 9.0 } else { 0.0 };
             }
         }
         // A warm sun, a slightly cool sky, and a little light from everywhere.
@@ -401,7 +402,7 @@ mod tests {
 
     fn from_above(triangles: &[Triangle]) -> Camera {
         let points: Vec<V3> = triangles.iter().flat_map(|triangle| triangle.corners).collect();
-        Camera::around(&points, V3::z(), V3::y(), 1.0)
+        Camera::around(&points, V3::z(), V3::y(), 1.0, 0.94)
     }
 
     fn pixel(picture: &Picture, x: usize, y: usize) -> [u8; 4] {
@@ -470,7 +471,7 @@ mod tests {
                 )
             })
             .collect();
-        let camera = Camera::around(&points, V3::new(1.0, -1.6, 0.8), V3::z(), 1.5);
+        let camera = Camera::around(&points, V3::new(1.0, -1.6, 0.8), V3::z(), 1.5, 0.94);
         let (mut low, mut high) = ([f32::MAX; 2], [f32::MIN; 2]);
         for point in &points {
             let [x, y, _] = camera.project(point, 150.0, 100.0).unwrap();
@@ -481,7 +482,7 @@ mod tests {
         let fills = (high[0] - low[0]) / 150.0;
         assert!(fills.max((high[1] - low[1]) / 100.0) > 0.9, "{fills}");
         // Nothing to see is no reason to fail.
-        let nothing = Camera::around(&[], V3::x(), V3::z(), 1.0);
+        let nothing = Camera::around(&[], V3::x(), V3::z(), 1.0, 0.94);
         assert!(render(&[], &nothing, V3::z(), 4, 4).pixels.iter().all(|&byte| byte == 0));
     }
 }

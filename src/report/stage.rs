@@ -167,8 +167,8 @@ impl Stage {
                 *table.entry(actor.group).or_insert(number)
             };
             actor.colour = match actor.role {
-                Role::Wall => linear([0xe4, 0xe0, 0xd8]),
-                Role::Fixed => linear([0xb8, 0xb4, 0xac]),
+                Role::Wall => linear([0xd3, 0xce, 0xc4]),
+                Role::Fixed => linear([0xa9, 0xa5, 0x9d]),
                 Role::Tool => linear(TOOLS[next(&mut tools) % TOOLS.len()]),
                 Role::Grain => varied(linear(GRAINS[next(&mut grains) % GRAINS.len()]), actor.id),
             };

@@ -116,7 +116,9 @@ fn movement(run: &Run) -> Option<String> {
     let kinetic = told(run, "kinetic_energy").filter(|kinetic| kinetic.largest > 0.0)?;
     let share = kinetic.last / kinetic.largest;
     let peak = format!("{} J at t = {} s", short(kinetic.largest), number(rounded(kinetic.at)));
-    Some(if share < 1e-6 {
+    Some(if kinetic.largest < 1e-12 {
+        format!("Nothing moves: the kinetic energy is never more than {} J.", short(kinetic.largest))
+    } else if share < 1e-6 {
         format!(
             "It has come to rest: the kinetic energy peaked with {peak}, and {} J are left.",
             short(kinetic.last)
@@ -146,11 +148,8 @@ fn numbers(run: &Run) -> Vec<[String; 3]> {
     let contacts = told(run, "contact_points");
     let most = run.number("contact_points/max").or(contacts.as_ref().map(|told| told.largest));
     if let Some(mean) = run.number("contact_points/mean").or(contacts.map(|told| told.mean)) {
-        add(
-            grouped(mean.round()),
-            "contact points, mean",
-            format!("at most {}", grouped(most.unwrap_or(mean))),
-        );
+        let shown = if mean < 10.0 { number((100.0 * mean).round() / 100.0) } else { grouped(mean.round()) };
+        add(shown, "contact points, mean", format!("at most {}", grouped(most.unwrap_or(mean))));
     }
     let sweeps = told(run, "sweeps");
     let most = run.number("sweeps/max").or(sweeps.as_ref().map(|told| told.largest));
@@ -212,6 +211,7 @@ fn duration_fine(seconds: f64) -> String {
 fn length(metres: f64) -> String {
     match metres.abs() {
         0.0 => "0".into(),
+        m if m < 1e-10 => format!("{} m", short(metres)),
         m if m < 1e-6 => format!("{} nm", short(1e9 * metres)),
         m if m < 1e-3 => format!("{} µm", short(1e6 * metres)),
         m if m < 1.0 => format!("{} mm", short(1e3 * metres)),

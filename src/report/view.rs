@@ -12,7 +12,7 @@
 //! Numbers of 16 bits are stored plane by plane (all x of a frame, then all y, …), low bytes then high bytes. A frame holds differences to the frame before, modulo 2¹⁶: bodies at rest
 //! cost next to nothing. 16 bits are 1/65536 of the extent of the scene and about 0.002° in orientation: for looking only.
 
-use super::pictures::{cut_wall, planes};
+use super::pictures::{cut_wall, planes, sphere_refinement, surroundings};
 use super::stage::{Actor, Form, Mesh, Role, Stage};
 use crate::geometry::{Aabb, Pose, Vec3};
 use crate::output::reader::unit_sphere;
@@ -72,7 +72,7 @@ pub fn pack(stage: &Stage, up: Vec3) -> Option<View> {
         "low": <[f64; 3]>::from(bounds.min),
         "high": <[f64; 3]>::from(bounds.max),
         "up": <[f64; 3]>::from(up),
-        "walls": walls(stage, &bounds),
+        "walls": walls(stage),
     });
     Some(View { head, body, notes })
 }
@@ -86,7 +86,7 @@ struct Shape {
 /// The shapes, and for each shown actor which of them it has and how large.
 fn shapes(stage: &Stage, shown: &[usize], notes: &mut Vec<String>) -> (Vec<Shape>, Vec<(usize, f64)>) {
     let spheres = shown.iter().filter(|&&k| matches!(stage.actors[k].form, Form::Sphere { .. })).count();
-    let (vertices, triangles) = unit_sphere(if spheres > 5000 { 1 } else { 2 });
+    let (vertices, triangles) = unit_sphere(sphere_refinement(spheres).min(3));
     let triangles = triangles.iter().map(|corners| corners.map(|corner| corner as u32)).collect();
     let mut all = vec![Shape { vertices, triangles, smooth: true }];
     let cost = |mesh: &Mesh| 6 * mesh.vertices.len() + 6 * mesh.triangles.len();
@@ -169,14 +169,16 @@ fn quantised(pose: Option<&Pose>, bounds: &Aabb, before: &[u16; 7]) -> [u16; 7] 
 }
 
 /// Walls, cut to the scene, as lists of corners. Where they stood in the last scene.
-fn walls(stage: &Stage, bounds: &Aabb) -> Vec<Vec<[f64; 3]>> {
-    let Some(scene) = stage.scenes.last() else { return Vec::new() };
+fn walls(stage: &Stage) -> Vec<Vec<[f64; 3]>> {
+    let (Some(scene), Some(bounds)) = (stage.scenes.last(), surroundings(stage, &stage.scenes)) else {
+        return Vec::new();
+    };
     let planes = planes(stage, scene);
     let mut all = Vec::new();
     for (actor, pose) in stage.actors.iter().zip(&scene.poses) {
         if let (Form::Plane(corners), Some(pose)) = (&actor.form, pose) {
             let corners: Vec<Vec3> = corners.iter().map(|corner| pose.point(corner)).collect();
-            let polygon = cut_wall(&corners, &planes, Some(bounds));
+            let polygon = cut_wall(&corners, &planes, Some(&bounds));
             if polygon.len() >= 3 {
                 all.push(polygon.into_iter().map(<[f64; 3]>::from).collect());
             }
@@ -210,7 +212,7 @@ mod tests {
     fn poses_come_back_to_a_65000th_of_the_extent() {
         let stage = stage();
         let view = pack(&stage, Vec3::z()).unwrap();
-        let (points, triangles) = unit_sphere(2);
+        let (points, triangles) = unit_sphere(3);
         let mut at = 6 * points.len() + 6 * triangles.len() + 2 * 12;
         assert_eq!(view.body.len(), at + 2 * 2 * 7 * 2);
         let mut state = [[0u16; 7]; 2];

@@ -188,7 +188,7 @@
     gl.texStorage2D(gl.TEXTURE_2D, 1, gl.RGBA32F, 512 * 3, rows);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.NEAREST);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
-    poses.set([0, 0, 0, 1, 0, 0, 0, 1, 0.76, 0.73, 0.68, 1], 12 * count);
+    poses.set([0, 0, 0, 1, 0, 0, 0, 1, 0.65, 0.62, 0.55, 1], 12 * count);
 
     const extent = minus(head.high, head.low), unit_of = extent.map((e) => e / 65534);
     let coloured = 'own';
