@@ -102,6 +102,10 @@ pub struct RunArguments {
     /// Replaces the results in the output directory even if they are those of another case.
     #[arg(long)]
     pub overwrite: bool,
+    /// Compares all copies of bodies that ranks share, bit by bit after each sweep: slow, to look for mistakes in breccia or in
+    /// the machine. A difference ends the run.
+    #[arg(long)]
+    pub verify: bool,
 }
 
 fn assignment(text: &str) -> Result<(String, String), String> {

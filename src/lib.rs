@@ -7,6 +7,7 @@ pub mod geometry;
 pub mod input;
 pub mod inspect;
 pub mod machine;
+pub mod mechanism;
 pub mod output;
 pub mod report;
 pub mod run;

@@ -8,7 +8,7 @@ use breccia::setup::{self, SetupError};
 use breccia::{input, inspect, output};
 use clap::Parser;
 use command_line::{CommandLine, RunArguments, Task};
-use decomposition::{Comm, Solo, World};
+use decomposition::{Comm, Metered, Solo, World};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -84,10 +84,9 @@ fn check(case: &Path, set: &[(String, String)]) -> Result<(), Failure> {
             .push(format!("{from} is not there yet; what is said here leaves the bodies from it out"));
     }
     let setup = setup::build(&case, &Solo).map_err(|error| (INPUT, error.to_string()))?;
-    let machines = setup::machine::build(&case).map_err(|error| (INPUT, error.to_string()))?;
     print(&run::describe(&case, &setup.inventory))?;
-    if !machines.is_empty() {
-        print(&setup::machine::describe(&machines))?;
+    if !setup.machines.is_empty() {
+        print(&setup::machine::describe(setup.machines.mechanisms()))?;
     }
     print(&case.warnings.iter().map(|warning| format!("warning: {warning}\n")).collect::<String>())
 }
@@ -127,7 +126,9 @@ fn parallel(arguments: &RunArguments, begun: Instant) -> ExitCode {
         let who = if several { format!("rank {rank}: ") } else { String::new() };
         complain(&format!("{who}this is a mistake in breccia, please report it: {panic}"));
     }));
-    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(arguments, begun, &world)));
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        run(arguments, begun, &Metered::new(&world))
+    }));
     match outcome {
         Ok(Ok(Ending::Finished)) => ExitCode::SUCCESS,
         Ok(Ok(Ending::Stopped(signal))) => ExitCode::from(signal.exit_code()),
@@ -158,6 +159,7 @@ fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Endi
         overwrite: arguments.overwrite,
         case_text: case_text(arguments, &case),
         threads,
+        verify: arguments.verify,
         begun,
     };
     run::check_same(&options, comm)?;
@@ -169,10 +171,6 @@ fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Endi
     ));
     log.say(&format!("{}: {}", arguments.case.display(), case.title));
     case.warnings.iter().for_each(|warning| log.say(&format!("warning: {warning}")));
-    if !case.machines.is_empty() {
-        let message = "a case with a [[machine]] can be checked but not yet run".to_string();
-        return Err(RunError::Options(message));
-    }
     let setup = setup::build(&case, comm)?;
     run::run(&case, setup, &options, comm, &mut log)
 }

@@ -3,6 +3,7 @@
 mod describe;
 mod error;
 mod files;
+mod machine_series;
 mod phases;
 mod progress;
 mod signals;
@@ -21,7 +22,7 @@ pub use summary::{Identity, Status, Summary};
 use crate::input::Case;
 use crate::scene::Body;
 use crate::setup::{Inventory, Setup};
-use crate::step::{Observation, StepReport, Stepper};
+use crate::step::{Cost, Observation, StepError, StepReport, Stepper};
 use decomposition::Comm;
 use error::agree;
 use files::Files;
@@ -46,6 +47,8 @@ pub struct Options {
     /// The case as text, with what the command line changed, for the final state.
     pub case_text: String,
     pub threads: usize,
+    /// Whether ranks compare their copies of shared bodies after each sweep.
+    pub verify: bool,
     /// When the program began.
     pub begun: Instant,
 }
@@ -77,9 +80,12 @@ pub fn run(
 ) -> Result<Ending, RunError> {
     let last_step = last_step(case, options)?;
     prepare_directory(case, options, comm, log)?;
-    let Setup { scene, physics, solver, decomposition, inventory } = setup;
-    let files = Files::create(&options.directory, case, &scene, comm)?;
-    let stepper = Stepper::new(scene, physics, solver, decomposition, comm);
+    let Setup { scene, machines, physics, solver, decomposition, inventory } = setup;
+    let files = Files::create(&options.directory, case, &scene, &machines, comm)?;
+    let mut stepper = Stepper::with_machines(scene, machines, physics, solver, decomposition, comm);
+    if options.verify {
+        stepper.verify_copies();
+    }
     let seconds_setup = options.begun.elapsed().as_secs_f64();
     let signals = Signals::listen();
     let directory = options.directory.clone();
@@ -203,9 +209,10 @@ impl Run<'_> {
         };
         let outcome = outcome.and_then(|ending| written.map(|()| ending));
 
-        let mut seconds: Vec<(&str, f64)> = stepper.timers().phases().collect();
-        seconds.push(("output", self.output_seconds));
-        let table = PhaseTable::gather(&seconds, begun.elapsed().as_secs_f64(), comm);
+        let mut costs: Vec<(&str, Cost)> = stepper.timers().phases().collect();
+        costs.push(("output", Cost { seconds: self.output_seconds, ..Default::default() }));
+        let mut table = PhaseTable::gather(&costs, begun.elapsed().as_secs_f64(), comm);
+        table.steps = statistics.steps;
         let observed = stepper.observe();
         let (status, message) = status(&outcome);
         let summary = Summary {
@@ -244,7 +251,7 @@ impl Run<'_> {
             self.timed(|run| run.files.add_picture(&run.stepper))?;
         }
         while self.stepper.scene().step < self.last_step {
-            let report = self.stepper.step();
+            let report = self.stepper.step().map_err(|source| self.failed(source))?;
             self.statistics.add(&report);
             self.observed = None;
             let verdict = self.agree_on_step(&report);
@@ -259,7 +266,8 @@ impl Run<'_> {
             if verdict.show {
                 let kinetic_energy = self.observed().kinetic_energy;
                 self.progress.show(self.log, &report, kinetic_energy, &self.statistics);
-                self.keep_row_failure(|files| files.flush_rows());
+                let flushed = self.timed(|run| run.files.flush_rows());
+                self.keep_row_failure(flushed);
             }
             if let Some(signal) = verdict.signal {
                 self.log.say(&format!("{}: ending after step {}", signal.name(), report.step));
@@ -268,6 +276,12 @@ impl Run<'_> {
         }
         self.timed(|run| run.files.add_picture(&run.stepper))?;
         Ok(Ending::Finished)
+    }
+
+    /// A step that could not be made, on all ranks.
+    fn failed(&self, source: StepError) -> RunError {
+        let step = self.stepper.scene().step + 1;
+        RunError::Step { step, time: self.stepper.physics().time(step), source }
     }
 
     /// Collective: one small reduction a step. Whatever one rank has noticed, all act upon at the same step.
@@ -308,7 +322,8 @@ impl Run<'_> {
     fn write(&mut self, report: &StepReport) -> Result<(), RunError> {
         if self.files.row_is_due(report.step) {
             let observed = self.observed().clone();
-            self.keep_row_failure(|files| files.add_row(report, &observed));
+            let added = self.timed(|run| run.files.add_row(report, &observed, run.stepper.machines()));
+            self.keep_row_failure(added);
         }
         if self.files.picture_is_due(report.step) {
             self.timed(|run| run.files.add_picture(&run.stepper))?;
@@ -322,8 +337,7 @@ impl Run<'_> {
     }
 
     /// Only rank 0 writes the series: the others learn of its failure at the end of the next step.
-    fn keep_row_failure(&mut self, work: impl FnOnce(&mut Files) -> Result<(), crate::output::OutputError>) {
-        let result = self.timed(|run| work(&mut run.files));
+    fn keep_row_failure(&mut self, result: Result<(), crate::output::OutputError>) {
         if let Err(error) = result {
             self.row_failure.get_or_insert(error.into());
         }
