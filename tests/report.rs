@@ -127,7 +127,7 @@ fn runs_that_were_killed_or_wrote_little_have_pages_too() {
     let text = page(&numbers);
     assert!(!text.contains("id=\"view\"") && text.contains("Energy balance"));
     let machines =
-        "step,time,arm.lift,arm.lift.velocity,arm.cylinder\n1,0.1,0.5,0.25,100\n2,0.2,0.6,0.25,120\n";
+        "step,time,arm/lift,arm/lift.velocity,arm/force.cylinder\n1,0.1,0.5,0.25,100\n2,0.2,0.6,0.25,120\n";
     std::fs::write(numbers.join("machines.csv"), machines).unwrap();
     let text = page(&numbers);
     for wanted in ["arm: coordinates", "arm: velocities", "arm: forces"] {

@@ -38,7 +38,7 @@ pub struct Chart {
 }
 
 impl Chart {
-    fn new(title: &str, unit: &str, x: &[f64], lines: Vec<Line>) -> Self {
+    pub fn new(title: &str, unit: &str, x: &[f64], lines: Vec<Line>) -> Self {
         Self {
             id: slug(title),
             title: title.into(),
@@ -205,52 +205,7 @@ pub fn of_table(file: &str, table: &TextTable) -> Vec<Chart> {
     if file != "machines" {
         return others(table, time, file, |name| name == "step" || name == "time");
     }
-    let mut machines: Vec<&str> = Vec::new();
-    for name in table.names.iter().filter_map(|name| name.split_once('.').map(|(machine, _)| machine)) {
-        if !machines.contains(&name) {
-            machines.push(name);
-        }
-    }
-    machines.iter().flat_map(|machine| of_machine(machine, table, time)).collect()
-}
-
-/// `M.q` with a sibling `M.q.velocity` is a coordinate; what else `M` has is a force.
-fn of_machine(machine: &str, table: &TextTable, time: &[f64]) -> Vec<Chart> {
-    let prefix = format!("{machine}.");
-    let own: Vec<&str> = table.names.iter().filter_map(|name| name.strip_prefix(&prefix)).collect();
-    let speed = |name: &str| format!("{name}.velocity");
-    let is_coordinate = |name: &&str| own.contains(&speed(name).as_str());
-    let is_speed = |name: &&str| name.strip_suffix(".velocity").is_some_and(|name| own.contains(&name));
-    let lines = |names: Vec<&str>, shown: fn(&str) -> &str| -> Vec<Line> {
-        let column = |name: &&str| table.column(&format!("{prefix}{name}")).map(|y| line(shown(name), y));
-        names.iter().filter_map(column).collect()
-    };
-    let groups = [
-        ("coordinates", "m or rad", lines(own.iter().copied().filter(is_coordinate).collect(), |name| name)),
-        (
-            "velocities",
-            "m/s or rad/s",
-            lines(own.iter().copied().filter(is_speed).collect(), |name| name.trim_end_matches(".velocity")),
-        ),
-        (
-            "forces",
-            "N or N m",
-            lines(
-                own.iter().copied().filter(|name| !is_coordinate(name) && !is_speed(name)).collect(),
-                |name| name,
-            ),
-        ),
-    ];
-    let mut charts = Vec::new();
-    for (what, unit, lines) in groups {
-        for (k, some) in lines.chunks(6).enumerate() {
-            let number = if k == 0 { String::new() } else { format!(" ({})", k + 1) };
-            let mut chart = Chart::new(&format!("{machine}: {what}{number}"), unit, time, some.to_vec());
-            chart.place = Place::Machines;
-            charts.push(chart);
-        }
-    }
-    charts
+    super::machine_charts::of_machines(table, time)
 }
 
 /// Every column that is left, grouped by what stands before the last `/` or the first `.`.
@@ -334,25 +289,11 @@ mod tests {
     }
 
     #[test]
-    fn machines_have_coordinates_velocities_and_forces() {
-        let text = "step,time,arm.lift,arm.lift.velocity,arm.cylinder,arm.turn,arm.turn.velocity,leg.q,leg.q.velocity\n1,0.1,1,2,3,4,5,6,7\n";
-        let charts = of_table("machines", &table(text));
-        let told: Vec<(String, Vec<String>)> = charts
-            .into_iter()
-            .map(|chart| (chart.title, chart.lines.into_iter().map(|line| line.name).collect()))
-            .collect();
-        let words = |words: &[&str]| words.iter().map(|word| word.to_string()).collect::<Vec<_>>();
-        assert_eq!(
-            told,
-            [
-                ("arm: coordinates".to_string(), words(&["lift", "turn"])),
-                ("arm: velocities".to_string(), words(&["lift", "turn"])),
-                ("arm: forces".to_string(), words(&["cylinder"])),
-                ("leg: coordinates".to_string(), words(&["q"])),
-                ("leg: velocities".to_string(), words(&["q"])),
-            ]
-        );
-        let other = of_table("probes", &table("time,probe.a,probe.b\n0,1,2\n"));
-        assert_eq!((other.len(), other[0].lines.len(), other[0].title.as_str()), (1, 2, "Probes: probe"));
+    fn other_tables_are_grouped_by_the_beginnings_of_names() {
+        let other = of_table("probes", &table("time,probe.a,probe.b,depth\n0,1,2,3\n"));
+        let told: Vec<(&str, usize)> =
+            other.iter().map(|chart| (chart.title.as_str(), chart.lines.len())).collect();
+        assert_eq!(told, [("Probes: probe", 2), ("Probes: depth", 1)]);
+        assert!(of_table("probes", &table("a,b\n0,1\n")).is_empty());
     }
 }

@@ -4,6 +4,7 @@
 
 mod chart;
 mod encode;
+mod machine_charts;
 mod page;
 mod pictures;
 mod raster;

@@ -225,17 +225,19 @@ fn phases(summary: &Value) -> String {
     let longest = phases.iter().map(|phase| part(phase, "max")).fold(1e-9, f64::max);
     let mut text = String::from(
         "<table class=\"phases\"><thead><tr><th>phase</th><th class=\"wide\"><span class=\"hidden\">bar</span></th><th>mean, s</th><th>share</th>\
-         <th title=\"slowest rank by mean\">imbalance</th></tr></thead><tbody>",
+         <th>waiting</th><th title=\"slowest rank by mean\">imbalance</th></tr></thead><tbody>",
     );
     for phase in phases {
         let (low, mean, high) = (part(phase, "min"), part(phase, "mean"), part(phase, "max"));
         let percent = |seconds: f64| 100.0 * seconds / longest;
         let share = if total > 0.0 { 100.0 * mean / total } else { 0.0 };
+        let waiting = phase.pointer("/waiting/1").and_then(Value::as_f64);
+        let waiting = waiting.map_or("–".into(), |seconds| format!("{seconds:.3} s"));
         let imbalance = if mean > 0.0 { high / mean } else { 1.0 };
         let _ = write!(
             text,
             "<tr><th scope=\"row\">{}</th><td class=\"wide\"><div class=\"bar\"><i style=\"width:{:.2}%\"></i>\
-             <u style=\"left:{:.2}%;width:{:.2}%\"></u></div></td><td>{mean:.3}</td><td>{share:.1} %</td><td>{imbalance:.2}</td></tr>",
+             <u style=\"left:{:.2}%;width:{:.2}%\"></u></div></td><td>{mean:.3}</td><td>{share:.1} %</td><td>{waiting}</td><td>{imbalance:.2}</td></tr>",
             escaped(phase.get("name").and_then(Value::as_str).unwrap_or("?")),
             percent(mean),
             percent(low),
