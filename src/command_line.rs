@@ -1,5 +1,8 @@
 //! What can be said on the command line.
 
+use breccia::inspect::export::ExportArguments;
+use breccia::inspect::info::InfoArguments;
+use breccia::report::ReportArguments;
 use clap::{Args, Parser, Subcommand};
 use std::num::NonZeroU16;
 use std::path::PathBuf;
@@ -51,6 +54,9 @@ pub enum Task {
         /// A final.h5, or the directory of a run.
         path: PathBuf,
     },
+    Info(InfoArguments),
+    Export(ExportArguments),
+    Report(ReportArguments),
 }
 
 /// Runs a case.

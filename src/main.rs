@@ -2,9 +2,10 @@
 
 mod command_line;
 
+use breccia::report::ReportArguments;
 use breccia::run::{self, Ending, Log, RunError};
 use breccia::setup::{self, SetupError};
-use breccia::{input, output};
+use breccia::{input, inspect, output};
 use clap::Parser;
 use command_line::{CommandLine, RunArguments, Task};
 use decomposition::{Comm, Metered, Solo, World};
@@ -15,6 +16,8 @@ use std::time::Instant;
 
 /// A wrong case.
 const INPUT: u8 = 1;
+/// A file that cannot be read or written.
+const FILES: u8 = 4;
 /// A panic, as Rust has it.
 const PANIC: i32 = 101;
 
@@ -33,6 +36,9 @@ fn main() -> ExitCode {
         Task::Schema => report(print(&format!("{:#}", input::schema()))),
         Task::Manual => report(print(&input::manual_markdown())),
         Task::Digest { path } => report(digest(&path)),
+        Task::Info(arguments) => report(info(&arguments)),
+        Task::Export(arguments) => report(export(&arguments)),
+        Task::Report(arguments) => report(story(&arguments)),
     }
 }
 
@@ -60,6 +66,10 @@ fn complain(message: &str) {
     let _ = writeln!(std::io::stderr(), "error: {message}");
 }
 
+fn complain_softly(message: &str) {
+    let _ = writeln!(std::io::stderr(), "note: {message}");
+}
+
 /// A reader that has gone (`| head`) is no failure.
 fn print(text: &str) -> Result<(), Failure> {
     let _ = writeln!(std::io::stdout(), "{text}");
@@ -84,6 +94,24 @@ fn check(case: &Path, set: &[(String, String)]) -> Result<(), Failure> {
 fn digest(path: &Path) -> Result<(), Failure> {
     let file = if path.is_dir() { path.join("final.h5") } else { path.to_path_buf() };
     print(&output::digest(&file).map_err(|error| (INPUT, error.to_string()))?)
+}
+
+fn info(arguments: &inspect::info::InfoArguments) -> Result<(), Failure> {
+    let (text, whole) = inspect::info::info(arguments).map_err(|error| (FILES, error.to_string()))?;
+    print(text.trim_end())?;
+    if whole { Ok(()) } else { Err((FILES, "not all files are whole".into())) }
+}
+
+fn export(arguments: &inspect::export::ExportArguments) -> Result<(), Failure> {
+    let done = inspect::export::export(arguments).map_err(|error| (FILES, error.to_string()))?;
+    done.notes.iter().for_each(|note| complain_softly(note));
+    let files: Vec<String> = done.files.iter().map(|path| path.display().to_string()).collect();
+    print(&files.join("\n"))
+}
+
+fn story(arguments: &ReportArguments) -> Result<(), Failure> {
+    let page = breccia::report::report(arguments).map_err(|error| (FILES, error.to_string()))?;
+    print(&page.display().to_string())
 }
 
 /// `breccia run`, on all ranks. A rank that fails alone, by a panic, ends the others with it.
