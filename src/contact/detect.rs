@@ -46,14 +46,14 @@ pub struct Detector {
 const CHUNK: usize = 256;
 
 impl Detector {
-    /// All contacts with a gap up to the sum of reaches, ascending by key. `owns` decides by the pair's place in space; `meet` whether two
+    /// All contacts with a gap up to the sum of reaches, ascending by key. `owns` decides by the two bodies and the pair's place in space; `meet` whether two
     /// bodies have a contact law at all and how far it looks (a factor on the reach: 0 for contacts that act only once closed).
     ///
     /// A body keeps its id and its shape from call to call.
     pub fn detect(
         &mut self,
         candidates: &[Candidate],
-        owns: impl Fn(&Vec3) -> bool + Sync,
+        owns: impl Fn(&Body, &Body, &Vec3) -> bool + Sync,
         meet: impl Fn(&Body, &Body) -> Option<f64> + Sync,
     ) -> Vec<Contact> {
         let id = |slot: u32| candidates[slot as usize].body.id;
@@ -84,8 +84,10 @@ impl Detector {
         }
         tasks.par_iter_mut().for_each(|task| {
             for &(i, j) in task.pairs {
-                if owns(&boxes[i as usize].min.sup(&boxes[j as usize].min)) {
-                    task.collide([order[i as usize], order[j as usize]], candidates, &meet);
+                let slots = [order[i as usize], order[j as usize]];
+                let [a, b] = slots.map(|slot| candidates[slot as usize].body);
+                if owns(a, b, &boxes[i as usize].min.sup(&boxes[j as usize].min)) {
+                    task.collide(slots, candidates, &meet);
                 }
             }
         });
