@@ -1,5 +1,8 @@
 //! What can be said on the command line.
 
+use breccia::inspect::export::ExportArguments;
+use breccia::inspect::info::InfoArguments;
+use breccia::report::ReportArguments;
 use clap::{Args, Parser, Subcommand};
 use std::num::NonZeroU16;
 use std::path::PathBuf;
@@ -51,6 +54,9 @@ pub enum Task {
         /// A final.h5, or the directory of a run.
         path: PathBuf,
     },
+    Info(InfoArguments),
+    Export(ExportArguments),
+    Report(ReportArguments),
 }
 
 /// Runs a case.
@@ -96,6 +102,10 @@ pub struct RunArguments {
     /// Replaces the results in the output directory even if they are those of another case.
     #[arg(long)]
     pub overwrite: bool,
+    /// Compares all copies of bodies that ranks share, bit by bit after each sweep: slow, to look for mistakes in breccia or in
+    /// the machine. A difference ends the run.
+    #[arg(long)]
+    pub verify: bool,
 }
 
 fn assignment(text: &str) -> Result<(String, String), String> {

@@ -442,7 +442,8 @@ shape = "plate"
 material = "steel"
 motion = "kinematic"
 position = [0, 0, -0.04]
-movement = 1
+[body.prescribed]
+position = [0, 0, "0.5*t"]
 "#;
     let mut moved = stepper(&case(&format!("{HEAD}{driven}{}", pusher(""))));
     run(&mut moved, 500);

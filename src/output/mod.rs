@@ -9,6 +9,7 @@ mod icosphere;
 mod pack;
 mod polydata;
 pub mod ranks;
+pub mod reader;
 pub mod restore;
 #[cfg(test)]
 mod samples;

@@ -87,6 +87,9 @@ pub trait Interface {
     /// Takes them back to all ranks that use them.
     fn scatter_hub(&mut self, hub: &[Twist], velocities: &mut [Twist]);
 
+    /// A sweep is over: all copies of a body must be equal.
+    fn end_sweep(&mut self, _velocities: &[Twist]) {}
+
     /// Adds up exact sums over all ranks.
     fn sum(&mut self, sums: &mut [ExactSum]);
 

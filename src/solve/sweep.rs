@@ -160,6 +160,7 @@ impl Sweep {
             Visit::Projected | Visit::Exact => self.hub.run(),
         }
         interface.scatter_hub(&self.hub.velocities, &mut self.velocities);
+        interface.end_sweep(&self.velocities);
     }
 
     /// The impulses in the problem's order.

@@ -35,12 +35,12 @@ pub struct Assembled {
     pub problem: Problem,
     /// One for each point of the problem.
     pub points: Vec<PointInfo>,
-    /// Contacts of machines, ascending by key.
-    pub machine: Vec<MachineContact>,
+    /// Contacts of machines and of other hubs, ascending by key.
+    pub hub: Vec<HubContact>,
 }
 
-/// A contact that a machine takes part in.
-pub struct MachineContact {
+/// A contact that is solved in the hub phase.
+pub struct HubContact {
     pub key: ManifoldKey,
     /// Places in the list of candidates.
     pub slots: [u32; 2],
@@ -84,7 +84,7 @@ pub fn assemble(
     parts: &Parts,
 ) -> Assembled {
     let problem = Problem { inertia, free_velocity, ..Default::default() };
-    let mut assembled = Assembled { problem, points: Vec::new(), machine: Vec::new() };
+    let mut assembled = Assembled { problem, points: Vec::new(), hub: Vec::new() };
     assembled.problem.manifolds.reserve(contacts.len());
     assembled.points.reserve(contacts.len() * 4);
     for contact in contacts {
@@ -93,12 +93,56 @@ pub fn assemble(
         let on_machine = bodies.iter().any(|body| matches!(body.motion, Motion::Machine(_)));
         let assembler = Assembler { contact, bodies, law, frame: contact_frame(contact.patch.normal), parts };
         if on_machine {
-            assembled.machine.extend(assembler.machine_contact());
+            assembled.hub.extend(assembler.machine_contact());
         } else {
             assembler.add_manifold(&mut assembled);
         }
     }
     assembled
+}
+
+impl Assembled {
+    /// Takes the contacts of some bodies out of the problem and puts them among those of the hub phase.
+    pub fn separate(&mut self, hubs: &[BodyId]) {
+        let problem = &mut self.problem;
+        let is_hub = |manifold: &Manifold| manifold.key.bodies.iter().any(|id| hubs.contains(id));
+        if !problem.manifolds.iter().any(is_hub) {
+            return;
+        }
+        let all = Problem {
+            manifolds: std::mem::take(&mut problem.manifolds),
+            points: std::mem::take(&mut problem.points),
+            ..Default::default()
+        };
+        let infos = std::mem::take(&mut self.points);
+        for (index, manifold) in all.manifolds.iter().enumerate() {
+            let places = all.points_of(index);
+            if is_hub(manifold) {
+                let Manifold { key, slots, frame, friction, .. } = *manifold;
+                let points = all.points[places.clone()].iter().map(|point| hub_point(problem, slots, point));
+                let (points, infos) = (points.collect(), infos[places].to_vec());
+                self.hub.push(HubContact { key, slots, frame, friction, points, infos });
+            } else {
+                let first_point = problem.points.len() as u32;
+                problem.manifolds.push(Manifold { first_point, ..manifold.clone() });
+                problem.points.extend_from_slice(&all.points[places.clone()]);
+                self.points.extend_from_slice(&infos[places]);
+            }
+        }
+        self.hub.sort_unstable_by_key(|contact| contact.key);
+    }
+}
+
+/// A point between bodies, one of which may be fixed or kinematic.
+fn hub_point(problem: &Problem, slots: [u32; 2], point: &Point) -> HubPoint {
+    let given = |side: usize| {
+        let slot = slots[side] as usize;
+        let twist = &problem.free_velocity[slot];
+        let velocity = Vec3::from(twist.linear) + Vec3::from(twist.angular).cross(&point.arms[side]);
+        if problem.inertia[slot].is_movable() { Vec3::zeros() } else { velocity }
+    };
+    let Point { arms, bias, impulse } = *point;
+    HubPoint { arms, jacobians: Default::default(), given: given(1) - given(0), bias, impulse }
 }
 
 /// One contact in the making.
@@ -127,7 +171,7 @@ impl Assembler<'_> {
         }
     }
 
-    fn machine_contact(&self) -> Option<MachineContact> {
+    fn machine_contact(&self) -> Option<HubContact> {
         let old = self.old();
         let (mut points, mut infos) = (Vec::new(), Vec::new());
         for (info, arms) in self.points() {
@@ -142,7 +186,7 @@ impl Assembler<'_> {
         }
         let Contact { key, slots, .. } = *self.contact;
         let (frame, friction) = (self.frame, self.law.friction);
-        (!points.is_empty()).then_some(MachineContact { key, slots, frame, friction, points, infos })
+        (!points.is_empty()).then_some(HubContact { key, slots, frame, friction, points, infos })
     }
 
     /// The points that take part, with their arms.
@@ -231,12 +275,12 @@ impl Assembler<'_> {
 }
 
 /// The impulses of a solution, to be kept for the next step: (home, key, points), in the order of the manifolds, and then of the
-/// contacts of machines.
+/// contacts of hubs.
 pub fn impulses_of<'a>(
     candidates: &'a [Candidate],
     assembled: &'a Assembled,
     solved: &'a [[f64; 3]],
-    machine: &'a [[f64; 3]],
+    hub: &'a [[f64; 3]],
 ) -> impl Iterator<Item = (BodyId, ManifoldKey, Vec<StoredImpulse>)> + 'a {
     let problem = &assembled.problem;
     let bodies = |slots: [u32; 2]| slots.map(|slot| candidates[slot as usize].body);
@@ -250,11 +294,11 @@ pub fn impulses_of<'a>(
             places.map(|place| stored(&manifold.frame, &assembled.points[place], &solved[place])).collect();
         (home(bodies(manifold.slots)), manifold.key, points)
     });
-    let mut next = machine.iter();
-    let machines = assembled.machine.iter().map(move |contact| {
+    let mut next = hub.iter();
+    let hubs = assembled.hub.iter().map(move |contact| {
         let points = contact.infos.iter().zip(next.by_ref());
         let points = points.map(|(info, impulse)| stored(&contact.frame, info, impulse)).collect();
         (home(bodies(contact.slots)), contact.key, points)
     });
-    grains.chain(machines)
+    grains.chain(hubs)
 }

@@ -56,7 +56,7 @@ pub fn correct(
         return None;
     }
     let slop = physics.correction_slop;
-    let infos = assembled.points.iter().chain(assembled.machine.iter().flat_map(|contact| &contact.infos));
+    let infos = assembled.points.iter().chain(assembled.hub.iter().flat_map(|contact| &contact.infos));
     let mut deepest = [infos.map(|point| -point.gap - slop).fold(0.0, f64::max)];
     comm.max_f64(&mut deepest);
     if deepest[0] <= 0.0 {

@@ -13,6 +13,7 @@
 //! that a body would lose by starting again from the surface at the end of the step of its impact.
 
 use super::assemble::TakesPart;
+use super::halo::HaloMemory;
 use super::{Machines, StepError, View, correct, halo, hub, interface, pair_owner, reach_boxes};
 use crate::contact::detect::Detector;
 use crate::geometry::Vec3;
@@ -20,7 +21,7 @@ use crate::scene::{Body, Physics, Scene};
 use crate::solve::{self, Acceleration, LocalLaw, Options};
 use decomposition::{Comm, Partition};
 
-/// Each round squares the error of the one before, but stones that hold each other need some.
+/// At most. Each round squares the error of the one before, but stones that hold each other need some.
 const ROUNDS: usize = 20;
 
 /// A round need not be exact, since the next one looks again.
@@ -32,54 +33,80 @@ const OPTIONS: Options = Options {
     acceleration: Acceleration::None,
 };
 
-/// At the end of a step. The deepest overlap that is left, m; none without a limit. Collective.
-pub(super) fn project(
-    scene: &mut Scene,
-    machines: &mut Machines,
-    physics: &Physics,
-    partition: &Partition,
-    detector: &mut Detector,
-    comm: &dyn Comm,
-) -> Result<Option<f64>, StepError> {
-    let limit = physics.penetration_limit;
-    if limit == 0.0 {
-        return Ok(None);
+/// What is kept from one step's end to the next: scratch.
+#[derive(Default)]
+pub(super) struct Projector {
+    detector: Detector,
+    memory: HaloMemory,
+}
+
+impl Projector {
+    /// At the end of a step. The deepest overlap that is left, m; none without a limit. Collective.
+    pub fn project(
+        &mut self,
+        scene: &mut Scene,
+        machines: &mut Machines,
+        physics: &Physics,
+        partition: &Partition,
+        comm: &dyn Comm,
+    ) -> Result<Option<f64>, StepError> {
+        if physics.penetration_limit == 0.0 {
+            return Ok(None);
+        }
+        let mut left = self.round(scene, machines, physics, partition, comm)?;
+        for _ in 1..ROUNDS {
+            let Round::Moved = left.1 else { break };
+            left = self.round(scene, machines, physics, partition, comm)?;
+        }
+        Ok(Some(left.0))
     }
-    let at_rest = Vec3::zeros();
-    for round in 0.. {
+
+    /// Looks, and moves where something is to be moved; the deepest overlap is that before.
+    fn round(
+        &mut self,
+        scene: &mut Scene,
+        machines: &mut Machines,
+        physics: &Physics,
+        partition: &Partition,
+        comm: &dyn Comm,
+    ) -> Result<(f64, Round), StepError> {
+        let (limit, no_gravity) = (physics.penetration_limit, Vec3::zeros());
         machines.stand(scene, comm)?;
-        let boxes = reach_boxes(scene, physics, &at_rest);
-        let halo = halo::exchange_ghosts(scene, &boxes, partition, comm);
-        let view = View::new(scene, &halo, machines, physics, &at_rest);
+        let boxes = reach_boxes(scene, physics, &no_gravity);
+        let halo = halo::exchange_ghosts(scene, &boxes, partition, &mut self.memory, comm);
+        let view = View::new(scene, &halo, machines, physics, &no_gravity);
         let owns = |a: &Body, b: &Body, place: &Vec3| pair_owner(a, b, place, partition) == comm.rank();
         let meet = |a: &Body, b: &Body| {
             let law = scene.laws.between(a.material, b.material);
             (law.is_some() && machines.can_touch(scene, a, b)).then_some(1.0)
         };
-        let contacts = detector.detect(&view.candidates, owns, meet);
-        let assembled = view.assemble(&contacts, scene, machines, &halo, physics, TakesPart::All);
-        let infos =
-            assembled.points.iter().chain(assembled.machine.iter().flat_map(|contact| &contact.infos));
+        let contacts = self.detector.detect(&view.candidates, owns, meet);
+        let mut assembled = view.assemble(&contacts, scene, machines, &halo, physics, TakesPart::All);
+        let infos = assembled.points.iter().chain(assembled.hub.iter().flat_map(|contact| &contact.infos));
         let lack = infos.clone().map(|point| point.lead - point.gap).fold(0.0, f64::max);
         let mut worst = [lack, infos.map(|point| -point.gap).fold(0.0, f64::max)];
         comm.max_f64(&mut worst);
         let [lack, deepest] = worst;
-        if lack <= limit || round == ROUNDS {
-            return Ok(Some(deepest));
+        if lack <= limit {
+            return Ok((deepest, Round::Good));
         }
         let (colours, mut ranks) =
-            interface::connect(&assembled.problem, &view.ids, scene.grains.len(), &halo, comm);
+            interface::connect(&mut assembled, &view.ids, scene.grains.len(), &halo, false, comm);
         let here = hub::Here { view: &view, scene, halo: &halo, comm };
-        let (gathered, exchange) =
-            hub::gather(&assembled.machine, machines, &here, |slot| ranks.participants(slot));
+        let (gathered, exchange) = hub::gather(&assembled.hub, machines, &here, &ranks);
         ranks.set_hub(exchange);
         let shared = |slot: u32| halo.others.get(slot as usize).is_some_and(|others| !others.is_empty());
-        let bias = |gap: f64| (gap + 0.5 * limit) / physics.time_step;
+        let bias = |room: f64| (room + 0.5 * limit) / physics.time_step;
         let (problem, hub) = (correct::from_rest(&assembled, bias), gathered.from_rest(bias));
         let solution = solve::solve(&problem, &hub, &colours, &OPTIONS, shared, &mut ranks);
         let shifts = Some(correct::Shifts { bodies: solution.velocities, machines: solution.hub.velocities });
         correct::apply(&mut scene.grains, &shifts, physics);
         machines.shift(scene, &correct::machine_ways(&shifts, physics), comm)?;
+        Ok((deepest, Round::Moved))
     }
-    unreachable!("a round returns")
+}
+
+enum Round {
+    Good,
+    Moved,
 }
