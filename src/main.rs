@@ -128,6 +128,8 @@ fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Endi
         until: arguments.until,
         summary: arguments.summary.clone(),
         overwrite: arguments.overwrite,
+        restart: arguments.restart.clone(),
+        changed_case: arguments.changed_case,
         case_text: case_text(arguments, &case),
         threads,
         begun,
@@ -145,8 +147,12 @@ fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Endi
         let message = "a case with a [[machine]] can be checked but not yet run".to_string();
         return Err(RunError::Options(message));
     }
-    let setup = setup::build(&case, comm)?;
-    run::run(&case, setup, &options, comm, &mut log)
+    let found = run::find(&case, &options, comm, &mut log)?;
+    let setup = match &found {
+        Some(found) => setup::resume(&case, &found.state, comm)?,
+        None => setup::build(&case, comm)?,
+    };
+    run::run(&case, setup, found.as_ref(), &options, comm, &mut log)
 }
 
 fn counted(number: usize, noun: &str) -> String {

@@ -29,9 +29,12 @@ pub struct Case {
     pub machines: Vec<CaseMachine>,
     pub start: Option<Start>,
     pub output: Output,
+    pub checkpoint: Checkpoint,
     pub decomposition: Decomposition,
     /// What is allowed but probably not meant, one sentence each.
     pub warnings: Vec<String>,
+    /// What it says, key by key, however it is written: to compare it with the case of a checkpoint.
+    pub listing: super::Listing,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -265,6 +268,25 @@ pub struct Output {
     pub precision: Precision,
     /// 0 to 9.
     pub compression: u64,
+    pub on_write_error: OnWriteError,
+}
+
+choices! {
+    /// What happens when results cannot be written.
+    pub enum OnWriteError {
+        Stop = "stop", "the run ends with exit code 4; a restart goes on from the last checkpoint, and nothing is missing from the files";
+        Continue = "continue", "the run goes on and says what is missing: pictures are left out, rows of the series wait";
+    }
+}
+
+/// When the state is saved, beside the end of the run and the signals that ask for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checkpoint {
+    pub steps: Option<u64>,
+    /// Of wall time; 0 is never.
+    pub minutes: f64,
+    /// ≥ 1.
+    pub keep: u64,
 }
 
 choices! {

@@ -7,14 +7,20 @@
 
 use super::error::OutputError;
 use super::ranks::Rows;
-use decomposition::Comm;
+use decomposition::{Comm, RawComm};
+use hdf5::file::{FileAccess, FileCreate};
 use hdf5::{Dataset, Datatype, File, Group, H5Type, h5check};
-use hdf5_sys::h5d::{H5Dget_space, H5Dread, H5Dset_extent, H5Dwrite};
+use hdf5_sys::h5d::{H5Dget_chunk_info_by_coord, H5Dget_space, H5Dread, H5Dset_extent, H5Dwrite};
+use hdf5_sys::h5f::{H5F_ACC_RDWR, H5F_ACC_TRUNC, H5Fcreate, H5Fopen};
 use hdf5_sys::h5i::{H5Idec_ref, hid_t};
-use hdf5_sys::h5p::{H5FD_mpio_xfer_t, H5P_CLS_DATASET_XFER, H5P_DEFAULT, H5Pcreate, H5Pset_dxpl_mpio};
+use hdf5_sys::h5p::{
+    H5FD_mpio_xfer_t, H5P_CLS_DATASET_XFER, H5P_DEFAULT, H5Pcreate, H5Pset, H5Pset_dxpl_mpio,
+};
 use hdf5_sys::h5s::{H5S_SELECT_SET, H5Screate_simple, H5Sselect_hyperslab, H5Sselect_none};
 use std::cell::Cell;
+use std::ffi::{CString, c_char};
 use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 unsafe extern "C" {
@@ -51,20 +57,40 @@ pub(super) struct SharedFile {
 impl SharedFile {
     /// Collective: creates or replaces `path`. A user block (a multiple of 512 bytes, or 0) precedes the HDF5 data.
     pub fn create(path: &Path, comm: &dyn Comm, user_block: u64) -> Result<Self, OutputError> {
+        Self::make(path, comm, "create", |name, access| {
+            let creation = FileCreate::build().userblock(user_block).finish()?;
+            // SAFETY: a text that ends with 0 and two live property lists.
+            h5check(unsafe { H5Fcreate(name, H5F_ACC_TRUNC, creation.id(), access) })
+        })
+    }
+
+    /// Collective: opens a file in order to add to it.
+    pub fn open(path: &Path, comm: &dyn Comm) -> Result<Self, OutputError> {
+        // SAFETY: a text that ends with 0 and a live property list.
+        Self::make(path, comm, "open", |name, access| h5check(unsafe { H5Fopen(name, H5F_ACC_RDWR, access) }))
+    }
+
+    fn make(
+        path: &Path,
+        comm: &dyn Comm,
+        action: &str,
+        make: impl FnOnce(*const c_char, hid_t) -> hdf5::Result<hid_t>,
+    ) -> Result<Self, OutputError> {
         hdf5::silence_errors(true);
         let raw = match (comm.size(), comm.raw()) {
             (1, _) => None,
             (_, Some(raw)) => Some(raw),
             (ranks, None) => return Err(OutputError::NoMpi { path: path.to_path_buf(), ranks }),
         };
-        let mut options = File::with_options();
-        if let Some(raw) = raw {
-            options.with_fapl(|list| list.mpio(raw, None));
-        }
-        if user_block > 0 {
-            options.with_fcpl(|list| list.userblock(user_block));
-        }
-        let file = options.create(path).map_err(OutputError::hdf5(path, "create"))?;
+        let name = CString::new(path.as_os_str().as_bytes())
+            .map_err(|_| OutputError::misuse(path, "the path holds a zero byte"))?;
+        let file = hdf5::sync::sync(|| {
+            let access = access_list(raw)?;
+            let id = make(name.as_ptr(), access.id())?;
+            // SAFETY: a file that HDF5 has just given us.
+            unsafe { hdf5::from_id::<File>(id) }
+        });
+        let file = file.map_err(OutputError::hdf5(path, action))?;
         let transfer = raw.map(|_| collective_transfer()).transpose();
         let transfer = transfer.map_err(OutputError::hdf5(path, "prepare collective writing"))?;
         Ok(Self { file, path: path.to_path_buf(), transfer, causes: Cell::new(0) })
@@ -109,6 +135,20 @@ impl SharedFile {
     }
 }
 
+/// How a file is opened: through MPI-IO if there are several ranks.
+fn access_list(raw: Option<RawComm>) -> hdf5::Result<FileAccess> {
+    let mut access = FileAccess::build();
+    let Some(raw) = raw else { return access.finish() };
+    let access = access.mpio(raw, None).finish()?;
+    // HDF5 1.10 reads metadata collectively within calls that change it, but only on ranks that do not have it in their cache: the others never
+    // join, and all wait for ever. Seen when a file is opened again and extended. -1 is the library's own "never collectively", which
+    // has no function of its own.
+    let mut never: i32 = -1;
+    // SAFETY: a live file access list, the name of an integer property of such lists, and its value.
+    h5check(unsafe { H5Pset(access.id(), c"collective_metadata_read".as_ptr(), (&raw mut never).cast()) })?;
+    Ok(access)
+}
+
 fn collective_transfer() -> hdf5::Result<Id> {
     hdf5::sync::sync(|| {
         // SAFETY: the class is HDF5's own constant; the list is released by `Id`.
@@ -146,9 +186,34 @@ pub(super) struct Table {
     kind: Datatype,
     components: Option<usize>,
     rows: u64,
+    chunk_rows: u64,
+    /// Where the chunks that are full stand in the file, in the order of their rows: address and size in bytes.
+    full_chunks: Vec<[u64; 2]>,
 }
 
 impl Table {
+    /// Collective: a table that is there already.
+    pub fn open<T: H5Type>(
+        file: &SharedFile,
+        parent: &Group,
+        name: &str,
+        components: Option<usize>,
+    ) -> Result<Self, OutputError> {
+        let dataset = open(file.path(), parent, name)?;
+        let rows = row_count(file.path(), &dataset, components)?;
+        let error = || OutputError::hdf5(file.path(), format!("open the dataset {name}"));
+        let kind = Datatype::from_type::<T>().map_err(error())?;
+        if dataset.dtype().map_err(error())? != kind {
+            return Err(OutputError::damaged(file.path(), format!("{name} has another number type")));
+        }
+        let Some(chunk_rows) = dataset.chunk().and_then(|chunk| chunk.first().copied()) else {
+            return Err(OutputError::damaged(file.path(), format!("{name} cannot grow")));
+        };
+        let path = file.path().to_path_buf();
+        let chunk_rows = (chunk_rows as u64).max(1);
+        Ok(Self { dataset, path, kind, components, rows, chunk_rows, full_chunks: Vec::new() })
+    }
+
     /// Collective.
     pub fn create<T: H5Type>(
         file: &SharedFile,
@@ -170,7 +235,35 @@ impl Table {
         };
         let dataset = dataset.map_err(error())?;
         let kind = Datatype::from_type::<T>().map_err(error())?;
-        Ok(Self { dataset, path: file.path().to_path_buf(), kind, components, rows: 0 })
+        let (path, chunk_rows) = (file.path().to_path_buf(), chunk as u64);
+        Ok(Self { dataset, path, kind, components, rows: 0, chunk_rows, full_chunks: Vec::new() })
+    }
+
+    /// Where the rows stand that no later `append` touches: address and size of each full chunk. Every rank asks, after a flush.
+    pub fn full_chunks(&mut self) -> Result<&[[u64; 2]], OutputError> {
+        let full = self.rows / self.chunk_rows;
+        for chunk in self.full_chunks.len() as u64..full {
+            let first = [chunk * self.chunk_rows, 0];
+            let (mut mask, mut address, mut size) = (0u32, 0u64, 0u64);
+            let asked = hdf5::sync::sync(|| {
+                // SAFETY: a live chunked dataset of one or two dimensions, and places for the three answers.
+                h5check(unsafe {
+                    H5Dget_chunk_info_by_coord(
+                        self.dataset.id(),
+                        first.as_ptr(),
+                        &mut mask,
+                        &mut address,
+                        &mut size,
+                    )
+                })
+            });
+            asked.map_err(OutputError::hdf5(&self.path, format!("find the rows of {}", self.name())))?;
+            if address == u64::MAX {
+                return Err(OutputError::damaged(&self.path, format!("{} has a hole", self.name())));
+            }
+            self.full_chunks.push([address, size]);
+        }
+        Ok(&self.full_chunks)
     }
 
     /// Rows of all ranks so far.

@@ -19,11 +19,12 @@
 
 use super::error::{FirstError, OutputError};
 use super::hyperslab::{SharedFile, Storage, Table};
+use super::image::Image;
 use super::ranks::{Rows, agree, gather, place};
 use super::space;
 use decomposition::Comm;
 use hdf5::types::FixedAscii;
-use hdf5::{Attribute, Group};
+use hdf5::{Attribute, Group, H5Type};
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -223,6 +224,9 @@ pub(super) struct PolyDataFile {
     file: SharedFile,
 }
 
+/// [`PolyDataFile::create`] or [`PolyDataFile::open`].
+pub(super) type Maker = fn(&Path, &dyn Comm, Vec<Array>, Precision, u8) -> Result<PolyDataFile, OutputError>;
+
 impl PolyDataFile {
     /// Collective.
     pub fn create(
@@ -242,6 +246,50 @@ impl PolyDataFile {
         let (file, group, step_count) = agree(comm, path, "create", made)?;
         let (tables, broken) = (None, false);
         Ok(Self { file, group, step_count, steps: 0, precision, compression, arrays, tables, broken })
+    }
+
+    /// Collective: opens a whole file in order to add steps to it; an error if it holds other arrays. The next step is written in full,
+    /// whatever has not changed since the last one.
+    pub fn open(
+        path: &Path,
+        comm: &dyn Comm,
+        arrays: Vec<Array>,
+        precision: Precision,
+        compression: u8,
+    ) -> Result<Self, OutputError> {
+        let opened = SharedFile::open(path, comm).and_then(|file| {
+            let (group, step_count, steps) =
+                open_header(&file).map_err(OutputError::hdf5(path, "read the VTKHDF header"))?;
+            let tables =
+                if steps == 0 { None } else { Some(Tables::make(&file, &group, &arrays, precision, None)?) };
+            let stored = group.group("PointData").and_then(|group| group.member_names());
+            let stored = stored.map_err(OutputError::hdf5(path, "read the arrays"))?;
+            let counted = tables.as_ref().map_or(0, |tables| tables.times.rows());
+            if steps > 0 && (stored.len() != arrays.len() || counted != steps) {
+                return Err(OutputError::damaged(path, "holds other arrays or steps than it should"));
+            }
+            Ok((file, group, step_count, steps, tables))
+        });
+        let (file, group, step_count, steps, tables) = agree(comm, path, "open", opened)?;
+        Ok(Self { file, group, step_count, steps, precision, compression, arrays, tables, broken: false })
+    }
+
+    /// Collective: what is needed to make the file again what it is now, however it is added to later and wherever a kill
+    /// interrupts that. Rank 0 gets it.
+    pub fn image(&mut self, comm: &dyn Comm) -> Result<Option<Image>, OutputError> {
+        let path = self.file.path();
+        if self.broken {
+            return Err(OutputError::misuse(path, "cannot be continued after a restart: a step failed"));
+        }
+        let mut errors = FirstError::default();
+        errors.keep(self.file.flush());
+        let mut kept = Vec::new();
+        for table in self.tables.iter_mut().flat_map(Tables::all) {
+            kept.extend_from_slice(errors.keep(table.full_chunks()).unwrap_or_default());
+        }
+        agree(comm, path, "flush", errors.into_result())?;
+        let image = if comm.rank() == 0 { Image::take(path, kept).map(Some) } else { Ok(None) };
+        agree(comm, path, "read", image)
     }
 
     pub fn piece(&self) -> Piece {
@@ -300,7 +348,8 @@ impl PolyDataFile {
         let made = match self.tables.take() {
             Some(tables) => Ok(tables),
             None => {
-                Tables::create(&self.file, &self.group, &self.arrays, self.precision, self.compression, &all)
+                let layout = Some((self.compression, &all[..]));
+                Tables::make(&self.file, &self.group, &self.arrays, self.precision, layout)
             }
         };
         let tables =
@@ -338,6 +387,13 @@ fn header(file: &SharedFile) -> hdf5::Result<(Group, Attribute)> {
     let step_count = group.group("Steps")?.new_attr::<i64>().create("NSteps")?;
     step_count.write_scalar(&0i64)?;
     Ok((group, step_count))
+}
+
+fn open_header(file: &SharedFile) -> hdf5::Result<(Group, Attribute, u64)> {
+    let group = file.root().group("VTKHDF")?;
+    let step_count = group.group("Steps")?.attr("NSteps")?;
+    let steps = step_count.read_scalar::<i64>()?;
+    Ok((group, step_count, steps.max(0) as u64))
 }
 
 /// Hashes of what a rank adds, to find what need not be written again.
@@ -443,25 +499,57 @@ impl Step<'_> {
     }
 }
 
+/// Creates a table, or opens it if nothing is said about its storage.
+fn table<T: H5Type>(
+    file: &SharedFile,
+    group: &Group,
+    name: &str,
+    width: Option<usize>,
+    storage: Option<Storage>,
+) -> Result<Table, OutputError> {
+    match storage {
+        Some(storage) => Table::create::<T>(file, group, name, width, storage),
+        None => Table::open::<T>(file, group, name, width),
+    }
+}
+
 impl Tables {
-    /// Collective; `all` are the counts of the first step, which decide the size of the chunks.
-    fn create(
+    fn all(&mut self) -> Vec<&mut Table> {
+        let streams = std::iter::once(&mut self.points).chain(&mut self.data);
+        let streams = streams.flat_map(|stream| [&mut stream.table, &mut stream.offsets]);
+        let topology = self
+            .topology
+            .iter_mut()
+            .flat_map(|kind| [&mut kind.cells, &mut kind.ids, &mut kind.connectivity, &mut kind.offsets]);
+        let steps = [
+            &mut self.point_counts,
+            &mut self.times,
+            &mut self.part_offsets,
+            &mut self.part_counts,
+            &mut self.cell_offsets,
+            &mut self.connectivity_offsets,
+        ];
+        streams.chain(topology).chain(steps).collect()
+    }
+
+    /// Collective: creates the tables, compressed and with chunks for the counts of the first step; without those, opens them.
+    fn make(
         file: &SharedFile,
         group: &Group,
         arrays: &[Array],
         precision: Precision,
-        compression: u8,
-        all: &[[u64; 10]],
+        layout: Option<(u8, &[[u64; 10]])>,
     ) -> Result<Self, OutputError> {
+        let all = layout.map_or(&[][..], |(_, all)| all);
         let total = |k: usize| all.iter().map(|counts| counts[k]).sum::<u64>();
         let parts = all.len() as u64;
-        let storage = |typical_rows| Storage { typical_rows, compression };
+        let storage = |typical_rows| layout.map(|(compression, _)| Storage { typical_rows, compression });
         let integers = |name: &str, width: Option<usize>, rows: u64| {
-            Table::create::<i64>(file, group, name, width, storage(rows))
+            table::<i64>(file, group, name, width, storage(rows))
         };
         let reals = |name: &str, width: Option<usize>, rows: u64| match precision {
-            Precision::Single => Table::create::<f32>(file, group, name, width, storage(rows)),
-            Precision::Double => Table::create::<f64>(file, group, name, width, storage(rows)),
+            Precision::Single => table::<f32>(file, group, name, width, storage(rows)),
+            Precision::Double => table::<f64>(file, group, name, width, storage(rows)),
         };
         let stream = |table: Table, offsets: &str| {
             let offsets = integers(offsets, None, 1)?;
@@ -491,7 +579,7 @@ impl Tables {
             topology: [topology(0)?, topology(1)?, topology(2)?, topology(3)?],
             topology_fingerprint: None,
             topology_rows: (0, [0; 4], [0; 4]),
-            times: Table::create::<f64>(file, group, "Steps/Values", None, storage(1))?,
+            times: table::<f64>(file, group, "Steps/Values", None, storage(1))?,
             part_offsets: integers("Steps/PartOffsets", None, 1)?,
             part_counts: integers("Steps/NumberOfParts", None, 1)?,
             cell_offsets: integers("Steps/CellOffsets", Some(4), 1)?,

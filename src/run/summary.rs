@@ -40,9 +40,11 @@ pub struct Summary {
     pub identity: Identity,
     /// Why the run ended before its time.
     pub message: Option<String>,
-    /// Made in this run, and the number of the last one.
+    /// Made in this run, before restarts too, and the number of the last one.
     pub steps: u64,
     pub last_step: u64,
+    /// The step from which this process went on; seconds, phases and memory are those since then.
+    pub restarted_from: Option<u64>,
     /// Simulated, s.
     pub time: f64,
     pub bodies: u64,

@@ -10,6 +10,7 @@ mod grains;
 mod inventory;
 pub mod machine;
 mod overlap;
+mod resume;
 mod solids;
 mod start;
 #[cfg(test)]
@@ -17,6 +18,7 @@ mod tests;
 
 pub use error::{SetupError, agree};
 pub use inventory::{AchievedGrading, Group, GroupKind, Inventory};
+pub use resume::{GRADINGS, resume};
 
 use crate::geometry::{Shape, Vec3};
 use crate::input::{self, BodyMotion, Case, CaseBody};
