@@ -7,20 +7,15 @@
 
 use super::error::OutputError;
 use super::ranks::Rows;
-use decomposition::{Comm, RawComm};
-use hdf5::file::{FileAccess, FileCreate};
-use hdf5::{Dataset, Datatype, File, Group, H5Type, h5check};
+use decomposition::Comm;
+use hdf5::dataset::{AllocTime, FillTime};
+use hdf5::{Dataset, Datatype, File, FileBuilder, Group, H5Type, h5check};
 use hdf5_sys::h5d::{H5Dget_chunk_info_by_coord, H5Dget_space, H5Dread, H5Dset_extent, H5Dwrite};
-use hdf5_sys::h5f::{H5F_ACC_RDWR, H5F_ACC_TRUNC, H5Fcreate, H5Fopen};
 use hdf5_sys::h5i::{H5Idec_ref, hid_t};
-use hdf5_sys::h5p::{
-    H5FD_mpio_xfer_t, H5P_CLS_DATASET_XFER, H5P_DEFAULT, H5Pcreate, H5Pset, H5Pset_dxpl_mpio,
-};
+use hdf5_sys::h5p::{H5FD_mpio_xfer_t, H5P_CLS_DATASET_XFER, H5P_DEFAULT, H5Pcreate, H5Pset_dxpl_mpio};
 use hdf5_sys::h5s::{H5S_SELECT_SET, H5Screate_simple, H5Sselect_hyperslab, H5Sselect_none};
 use std::cell::Cell;
-use std::ffi::{CString, c_char};
 use std::ops::Range;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 unsafe extern "C" {
@@ -57,24 +52,24 @@ pub(super) struct SharedFile {
 impl SharedFile {
     /// Collective: creates or replaces `path`. A user block (a multiple of 512 bytes, or 0) precedes the HDF5 data.
     pub fn create(path: &Path, comm: &dyn Comm, user_block: u64) -> Result<Self, OutputError> {
-        Self::make(path, comm, "create", |name, access| {
-            let creation = FileCreate::build().userblock(user_block).finish()?;
-            // SAFETY: a text that ends with 0 and two live property lists.
-            h5check(unsafe { H5Fcreate(name, H5F_ACC_TRUNC, creation.id(), access) })
+        Self::make(path, comm, "create", |options| {
+            if user_block > 0 {
+                options.with_fcpl(|list| list.userblock(user_block));
+            }
+            options.create(path)
         })
     }
 
     /// Collective: opens a file in order to add to it.
     pub fn open(path: &Path, comm: &dyn Comm) -> Result<Self, OutputError> {
-        // SAFETY: a text that ends with 0 and a live property list.
-        Self::make(path, comm, "open", |name, access| h5check(unsafe { H5Fopen(name, H5F_ACC_RDWR, access) }))
+        Self::make(path, comm, "open", |options| options.open_rw(path))
     }
 
     fn make(
         path: &Path,
         comm: &dyn Comm,
         action: &str,
-        make: impl FnOnce(*const c_char, hid_t) -> hdf5::Result<hid_t>,
+        make: impl FnOnce(&mut FileBuilder) -> hdf5::Result<File>,
     ) -> Result<Self, OutputError> {
         hdf5::silence_errors(true);
         let raw = match (comm.size(), comm.raw()) {
@@ -82,15 +77,11 @@ impl SharedFile {
             (_, Some(raw)) => Some(raw),
             (ranks, None) => return Err(OutputError::NoMpi { path: path.to_path_buf(), ranks }),
         };
-        let name = CString::new(path.as_os_str().as_bytes())
-            .map_err(|_| OutputError::misuse(path, "the path holds a zero byte"))?;
-        let file = hdf5::sync::sync(|| {
-            let access = access_list(raw)?;
-            let id = make(name.as_ptr(), access.id())?;
-            // SAFETY: a file that HDF5 has just given us.
-            unsafe { hdf5::from_id::<File>(id) }
-        });
-        let file = file.map_err(OutputError::hdf5(path, action))?;
+        let mut options = File::with_options();
+        if let Some(raw) = raw {
+            options.with_fapl(|list| list.mpio(raw, None));
+        }
+        let file = make(&mut options).map_err(OutputError::hdf5(path, action))?;
         let transfer = raw.map(|_| collective_transfer()).transpose();
         let transfer = transfer.map_err(OutputError::hdf5(path, "prepare collective writing"))?;
         Ok(Self { file, path: path.to_path_buf(), transfer, causes: Cell::new(0) })
@@ -133,20 +124,6 @@ impl SharedFile {
         let unknown = if code < 0 { u32::MAX } else { 0 };
         self.causes.set(self.causes.get() | local | global | unknown);
     }
-}
-
-/// How a file is opened: through MPI-IO if there are several ranks.
-fn access_list(raw: Option<RawComm>) -> hdf5::Result<FileAccess> {
-    let mut access = FileAccess::build();
-    let Some(raw) = raw else { return access.finish() };
-    let access = access.mpio(raw, None).finish()?;
-    // HDF5 1.10 reads metadata collectively within calls that change it, but only on ranks that do not have it in their cache: the others never
-    // join, and all wait for ever. Seen when a file is opened again and extended. -1 is the library's own "never collectively", which
-    // has no function of its own.
-    let mut never: i32 = -1;
-    // SAFETY: a live file access list, the name of an integer property of such lists, and its value.
-    h5check(unsafe { H5Pset(access.id(), c"collective_metadata_read".as_ptr(), (&raw mut never).cast()) })?;
-    Ok(access)
 }
 
 fn collective_transfer() -> hdf5::Result<Id> {
@@ -225,7 +202,10 @@ impl Table {
         let error = || OutputError::hdf5(file.path(), format!("create the dataset {name}"));
         let width = components.unwrap_or(1).max(1);
         let chunk = chunk_rows(width * size_of::<T>(), storage.typical_rows);
-        let mut builder = parent.new_dataset::<T>();
+        // Space as soon as a table grows, as several ranks need it, also in files that one rank begins and several continue: HDF5 keeps with
+        // the dataset how it is done. Rows are written right after, nothing need be filled in before.
+        let mut builder =
+            parent.new_dataset::<T>().alloc_time(Some(AllocTime::Early)).fill_time(FillTime::Never);
         if storage.compression > 0 {
             builder = builder.shuffle().deflate(storage.compression.min(9));
         }
