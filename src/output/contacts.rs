@@ -2,7 +2,8 @@
 
 use super::error::OutputError;
 use super::image::Image;
-use super::polydata::{Array, LINES, Maker, PolyDataFile, Precision, VERTICES};
+use super::piece::{Array, LINES, Precision, VERTICES};
+use super::polydata::{Maker, PolyDataFile};
 use crate::geometry::Vec3;
 use decomposition::Comm;
 use std::path::Path;

@@ -7,7 +7,8 @@
 use super::error::OutputError;
 use super::icosphere::Icosphere;
 use super::image::Image;
-use super::polydata::{Array, Maker, POLYGONS, Piece, PolyDataFile, Precision, VERTICES};
+use super::piece::{Array, POLYGONS, Piece, Precision, VERTICES};
+use super::polydata::{Maker, PolyDataFile};
 use crate::geometry::{Aabb, Convex, Pose, Vec3};
 use crate::scene::Body;
 use decomposition::Comm;

@@ -203,12 +203,13 @@ impl Table {
         let width = components.unwrap_or(1).max(1);
         let chunk = chunk_rows(width * size_of::<T>(), storage.typical_rows);
         // Space as soon as a table grows, as several ranks need it, also in files that one rank begins and several continue: HDF5 keeps with
-        // the dataset how it is done. Rows are written right after, nothing need be filled in before.
-        let mut builder =
-            parent.new_dataset::<T>().alloc_time(Some(AllocTime::Early)).fill_time(FillTime::Never);
-        if storage.compression > 0 {
-            builder = builder.shuffle().deflate(storage.compression.min(9));
-        }
+        // the dataset how it is done. Rows are written right after, so nothing need be filled in before; but a compressed chunk that
+        // was never filled cannot be read, and adding to it fails.
+        let builder = parent.new_dataset::<T>().alloc_time(Some(AllocTime::Early));
+        let builder = match storage.compression {
+            0 => builder.fill_time(FillTime::Never),
+            level => builder.shuffle().deflate(level.min(9)),
+        };
         let dataset = match components {
             None => builder.chunk(chunk).shape(0..).create(name),
             Some(_) => builder.chunk((chunk, width)).shape((0.., width)).create(name),

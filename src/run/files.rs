@@ -291,6 +291,12 @@ impl<'c> Files<'c> {
         agree(self.comm, if self.comm.rank() == 0 { name() } else { Ok(()) })
     }
 
+    /// Whether HDF5 made every transfer of frames collectively, as it was asked to.
+    pub fn was_collective(&self) -> bool {
+        self.bodies.as_ref().is_none_or(BodyFile::was_collective)
+            && self.contacts.as_ref().is_none_or(ContactFile::was_collective)
+    }
+
     /// Collective: closes all files, whatever happens to one of them, and returns the first error.
     pub fn close(self) -> Result<(), OutputError> {
         let bodies = self.bodies.map_or(Ok(()), BodyFile::close);

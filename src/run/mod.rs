@@ -276,6 +276,7 @@ impl Run<'_> {
         let begun = Instant::now();
         let outcome = self.steps();
         let Run { case, options, comm, log, inventory, stepper, files, statistics, digest, .. } = self;
+        let collective_output = files.was_collective();
         // Whatever has failed, the other files are closed whole.
         let closed = files.close().map_err(RunError::from);
         let closed = agree(comm, self.row_failure.map_or(Ok(()), Err).and(closed));
@@ -306,6 +307,7 @@ impl Run<'_> {
             seconds_total: table.total,
             nanoseconds_per_contact_point_and_sweep: statistics.nanoseconds_per_visit(table.seconds("solve")),
             phases: table.phases.clone(),
+            collective_output,
             digest,
             peak_memory: summary::peak_memory(comm),
             groups: inventory.groups,

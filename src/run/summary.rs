@@ -65,6 +65,8 @@ pub struct Summary {
     pub phases: Vec<PhaseTime>,
     /// Of the solve, on the slowest rank; none without contacts.
     pub nanoseconds_per_contact_point_and_sweep: Option<f64>,
+    /// Whether HDF5 wrote all frames collectively.
+    pub collective_output: bool,
     /// Of `final.h5`; none if the run failed.
     pub digest: Option<String>,
     /// Bytes, by rank; zero where the system does not say.
