@@ -1,5 +1,6 @@
 //! What can be said on the command line.
 
+use breccia::solve_command::SolveArguments;
 use clap::{Args, Parser, Subcommand};
 use std::num::NonZeroU16;
 use std::path::PathBuf;
@@ -51,6 +52,7 @@ pub enum Task {
         /// A final.h5, or the directory of a run.
         path: PathBuf,
     },
+    Solve(SolveArguments),
 }
 
 /// Runs a case.

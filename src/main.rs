@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         Task::Schema => report(print(&format!("{:#}", input::schema()))),
         Task::Manual => report(print(&input::manual_markdown())),
         Task::Digest { path } => report(digest(&path)),
+        Task::Solve(arguments) => ExitCode::from(breccia::solve_command::run(&arguments)),
     }
 }
 

@@ -4,6 +4,7 @@
 //! [`Problem`] (what) → [`colour`] (in which order) → [`Sweep`] (the coloured Gauss–Seidel) → [`residual`] (how good).
 
 mod accelerate;
+pub mod assembled;
 pub mod colour;
 pub mod lanes;
 pub mod law;
