@@ -86,6 +86,34 @@ impl BlockMatrix {
         self.starts[contact] as usize..self.starts[contact + 1] as usize
     }
 
+    /// `start + Σ_{β ≠ α} W_αβ r_β`, in registers of four numbers, which the compiler does not find by itself since it sees that the
+    /// fourth is not used (twice the time on a tower of 570 contacts). Nothing is fused: the same bits as [`Self::gather`].
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    pub fn gather_avx2(&self, contact: usize, start: &Vec3, impulses: &[[f64; 3]]) -> Vec3 {
+        use std::arch::x86_64::{
+            _mm256_add_pd, _mm256_loadu_pd, _mm256_mul_pd, _mm256_set1_pd, _mm256_setr_pd, _mm256_setzero_pd,
+            _mm256_storeu_pd,
+        };
+        let range = self.range(contact);
+        let mut sums =
+            [_mm256_setr_pd(start.x, start.y, start.z, 0.0), _mm256_setzero_pd(), _mm256_setzero_pd()];
+        for (&other, block) in self.columns[range.clone()].iter().zip(&self.blocks[range]) {
+            let impulse = &impulses[other as usize];
+            for (sum, (column, &factor)) in sums.iter_mut().zip(block.iter().zip(impulse)) {
+                // SAFETY: `column` is an array of four numbers.
+                let column = unsafe { _mm256_loadu_pd(column.as_ptr()) };
+                *sum = _mm256_add_pd(*sum, _mm256_mul_pd(column, _mm256_set1_pd(factor)));
+            }
+        }
+        let sum = _mm256_add_pd(_mm256_add_pd(sums[0], sums[1]), sums[2]);
+        let mut result = [0.0; 4];
+        // SAFETY: `result` is an array of four numbers.
+        unsafe { _mm256_storeu_pd(result.as_mut_ptr(), sum) };
+        Vec3::new(result[0], result[1], result[2])
+    }
+
     /// `start + Σ_{β ≠ α} W_αβ r_β`.
     #[inline(always)]
     pub fn gather(&self, contact: usize, start: &Vec3, impulses: &[[f64; 3]]) -> Vec3 {

@@ -16,6 +16,8 @@ use crate::solve::law::eigen_2x2;
 pub struct Local {
     /// Eigenvalues of the tangential Schur complement `S`, not negative.
     stiffness: [f64; 2],
+    /// One over each; infinite for a direction without stiffness.
+    softness: [f64; 2],
     /// The eigenvector of the first; the second is turned by +90°.
     axis: [f64; 2],
     /// `W_nt` in the eigenframe.
@@ -43,14 +45,16 @@ impl Local {
         let share = [w_nt * inverse_normal, w_ns * inverse_normal];
         let (stiffness, axis) =
             eigen_2x2(w[(1, 1)] - w_nt * share[0], w[(1, 2)] - w_nt * share[1], w[(2, 2)] - w_ns * share[1]);
+        let stiffness = stiffness.map(|value| value.max(0.0));
         Self {
-            stiffness: stiffness.map(|value| value.max(0.0)),
+            stiffness,
+            softness: stiffness.map(|value| 1.0 / value),
             axis,
             coupling: turn(axis, [w_nt, w_ns]),
             share,
             inverse_normal,
             friction,
-            slip: stiffness[0].max(0.0),
+            slip: stiffness[0],
         }
     }
 
@@ -64,7 +68,7 @@ impl Local {
             return [-q.x * self.inverse_normal, 0.0, 0.0];
         }
         let drive = turn(self.axis, [q.y - self.share[0] * q.x, q.z - self.share[1] * q.x]);
-        let entry = |k: usize| if drive[k] == 0.0 { 0.0 } else { -drive[k] / self.stiffness[k] };
+        let entry = |k: usize| if drive[k] == 0.0 { 0.0 } else { -drive[k] * self.softness[k] };
         let tangential = [entry(0), entry(1)];
         let normal = self.normal(q.x, tangential);
         let bound = self.friction * normal;

@@ -155,3 +155,6 @@ pub fn solve(system: &ContactSystem, method: Method, budget: Budget, start: Opti
         newton_steps: progress.newton_steps,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -33,37 +33,80 @@ const MOST_STEPS: usize = 400;
 /// Newton steps for one proximal point.
 const MOST_INNER: usize = 15;
 /// Halvings of a step.
-const MOST_HALVINGS: usize = 8;
+const MOST_HALVINGS: usize = 5;
+/// With so many σ may become smaller.
+const EASY: usize = 6;
+/// A proximal point that was not reached is kept if it came this near, by its merit.
+const KEPT: f64 = 0.5;
 /// Sweeps after a failure.
 const SWEEPS_BETWEEN: usize = 20;
 
 /// Iterates until the tolerance is met, nothing helps any more, or the matrix is too large to be factorised.
 pub fn prox_newton(system: &ContactSystem, progress: &mut Progress, budget: Budget) {
     let mut newton = Newton::new(system);
-    let mut sigma = SIGMA_FIRST;
+    let mut schedule = Schedule::default();
     let mut sweep: Option<GaussSeidel> = None;
     let last_step = progress.newton_steps + MOST_STEPS;
     while progress.error > budget.tolerance && progress.newton_steps < last_step {
         let anchor = progress.impulses.clone();
-        let before = progress.error;
-        match newton.proximal_point(progress, sigma, &anchor, budget) {
+        match newton.proximal_point(progress, schedule.sigma, &anchor, budget) {
             Err(FactorError::TooLarge { .. }) => return,
-            Ok(steps) if progress.error < before => {
-                if steps < 6 {
-                    sigma = (sigma * 0.1).max(SIGMA_LEAST);
+            Ok(Some(steps)) => schedule.found(steps),
+            Ok(None) | Err(FactorError::Singular { .. }) => {
+                if newton.merit_share > KEPT {
+                    progress.impulses.copy_from_slice(&anchor);
                 }
-            }
-            _ => {
-                progress.take_best(system);
-                sigma = if sigma >= SIGMA_MOST { SIGMA_FIRST } else { sigma * 10.0 };
-                let sweep = sweep.get_or_insert_with(|| GaussSeidel::new(system));
-                for _ in 0..SWEEPS_BETWEEN.min(budget.sweeps.saturating_sub(progress.sweeps)) {
-                    sweep.sweep(&mut progress.impulses);
-                    progress.sweeps += 1;
+                if schedule.failed() {
+                    let sweep = sweep.get_or_insert_with(|| GaussSeidel::new(system));
+                    for _ in 0..SWEEPS_BETWEEN.min(budget.sweeps.saturating_sub(progress.sweeps)) {
+                        sweep.sweep(&mut progress.impulses);
+                        progress.sweeps += 1;
+                    }
                 }
                 progress.measure(system);
             }
         }
+    }
+}
+
+/// How σ changes: down while proximal points are found, up where they are not, and not down again to where that was for a while.
+struct Schedule {
+    sigma: f64,
+    /// Where it failed last, and for how many more proximal points it stays above.
+    failed: f64,
+    patience: usize,
+    next_patience: usize,
+}
+
+impl Default for Schedule {
+    fn default() -> Self {
+        Self { sigma: SIGMA_FIRST, failed: 0.0, patience: 0, next_patience: 1 }
+    }
+}
+
+impl Schedule {
+    fn found(&mut self, steps: usize) {
+        let lower = (self.sigma * 0.1).max(SIGMA_LEAST);
+        if steps > EASY {
+            return;
+        }
+        if lower > self.failed * 1.5 {
+            self.sigma = lower;
+        } else if self.patience == 0 {
+            (self.sigma, self.failed) = (lower, 0.0);
+        } else {
+            self.patience -= 1;
+        }
+    }
+
+    /// Whether other means are needed: σ cannot grow any more.
+    fn failed(&mut self) -> bool {
+        self.failed = self.sigma;
+        self.patience = self.next_patience;
+        self.next_patience = (self.next_patience + 1).min(3);
+        let exhausted = self.sigma >= SIGMA_MOST;
+        self.sigma = if exhausted { SIGMA_FIRST } else { self.sigma * 10.0 };
+        exhausted
     }
 }
 
@@ -82,6 +125,8 @@ struct Newton<'a> {
     /// F of each contact.
     function: Vec<Vec3>,
     slopes: Vec<Option<Slope>>,
+    /// Merit at the end of the last proximal point over that at its start.
+    merit_share: f64,
     /// The closed contacts of the last factorisation and its pattern.
     pattern: Option<(Vec<u32>, Pattern)>,
 }
@@ -97,22 +142,24 @@ impl<'a> Newton<'a> {
             velocities: vec![Vec3::zeros(); contacts],
             function: vec![Vec3::zeros(); contacts],
             slopes: vec![None; contacts],
+            merit_share: 1.0,
             pattern: None,
         }
     }
 
-    /// Newton's method on (a). Returns the steps made. The true error is measured after every step, and ends it when small enough.
+    /// Newton's method on (a). Returns the steps made; none if it does not converge. The true error is measured after every step, and ends it when small enough.
     fn proximal_point(
         &mut self,
         progress: &mut Progress,
         sigma: f64,
         anchor: &[[f64; 3]],
         budget: Budget,
-    ) -> Result<usize, FactorError> {
+    ) -> Result<Option<usize>, FactorError> {
         let first = self.evaluate(&progress.impulses, anchor, sigma);
         let mut merit = first;
+        self.merit_share = 1.0;
         for step in 0..MOST_INNER {
-            let Some(direction) = self.direction(&progress.impulses, sigma)? else { return Ok(MOST_INNER) };
+            let Some(direction) = self.direction(&progress.impulses, sigma)? else { return Ok(None) };
             progress.newton_steps += 1;
             let start = progress.impulses.clone();
             let mut length = 1.0;
@@ -129,15 +176,19 @@ impl<'a> Newton<'a> {
                 length *= 0.5;
             }
             if progress.measure(self.system) <= budget.tolerance {
-                return Ok(step + 1);
+                return Ok(Some(step + 1));
             }
-            let Some(value) = found else { return Ok(MOST_INNER) };
+            let Some(value) = found else {
+                progress.impulses.copy_from_slice(&start);
+                return Ok(None);
+            };
             merit = value;
+            self.merit_share = merit / first;
             if merit <= 1e-3 * first {
-                return Ok(step + 1);
+                return Ok(Some(step + 1));
             }
         }
-        Ok(MOST_INNER)
+        Ok(None)
     }
 
     /// u of (a), F and its slopes; returns ‖F‖, weighted so that it is the root of an energy.
