@@ -6,6 +6,7 @@ pub mod contact;
 pub mod geometry;
 pub mod input;
 pub mod machine;
+pub mod mechanism;
 pub mod output;
 pub mod run;
 pub mod scene;

@@ -75,10 +75,9 @@ fn check(case: &Path, set: &[(String, String)]) -> Result<(), Failure> {
             .push(format!("{from} is not there yet; what is said here leaves the bodies from it out"));
     }
     let setup = setup::build(&case, &Solo).map_err(|error| (INPUT, error.to_string()))?;
-    let machines = setup::machine::build(&case).map_err(|error| (INPUT, error.to_string()))?;
     print(&run::describe(&case, &setup.inventory))?;
-    if !machines.is_empty() {
-        print(&setup::machine::describe(&machines))?;
+    if !setup.machines.is_empty() {
+        print(&setup::machine::describe(setup.machines.mechanisms()))?;
     }
     print(&case.warnings.iter().map(|warning| format!("warning: {warning}\n")).collect::<String>())
 }
@@ -142,10 +141,6 @@ fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Endi
     ));
     log.say(&format!("{}: {}", arguments.case.display(), case.title));
     case.warnings.iter().for_each(|warning| log.say(&format!("warning: {warning}")));
-    if !case.machines.is_empty() {
-        let message = "a case with a [[machine]] can be checked but not yet run".to_string();
-        return Err(RunError::Options(message));
-    }
     let setup = setup::build(&case, comm)?;
     run::run(&case, setup, &options, comm, &mut log)
 }

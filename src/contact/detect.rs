@@ -40,12 +40,12 @@ pub struct Detector {
 }
 
 impl Detector {
-    /// All contacts with a gap up to the sum of reaches, ascending by key. `owns` decides by the pair's place in space; `meet` whether two
+    /// All contacts with a gap up to the sum of reaches, ascending by key. `owns` decides by the pair and its place in space; `meet` whether two
     /// bodies have a contact law at all and how far it looks (a factor on the reach: 0 for contacts that act only once closed).
     pub fn detect(
         &mut self,
         candidates: &[Candidate],
-        owns: impl Fn(&Vec3) -> bool + Sync,
+        owns: impl Fn(&Body, &Body, &Vec3) -> bool + Sync,
         meet: impl Fn(&Body, &Body) -> Option<f64> + Sync,
     ) -> Vec<Contact> {
         self.boxes.clear();
@@ -62,7 +62,8 @@ impl Detector {
             (&self.boxes, self.hints.recall(candidates.iter().map(|candidate| candidate.body.id)));
         let collided = |&(i, j): &(u32, u32)| {
             let mut found = Found { contacts: Vec::new(), hint: None };
-            if owns(&boxes[i as usize].min.sup(&boxes[j as usize].min)) {
+            let [a, b] = [i, j].map(|slot| candidates[slot as usize].body);
+            if owns(a, b, &boxes[i as usize].min.sup(&boxes[j as usize].min)) {
                 collide_pair(candidates, i, j, &meet, &hints, &mut found);
             }
             found

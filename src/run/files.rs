@@ -1,6 +1,7 @@
 //! The files of a run: which there are, when something is written to them, and what.
 
 use super::error::{RunError, agree};
+use super::machine_series;
 use crate::geometry::{Aabb, Vec3};
 use crate::input::{self, Case, ContactOutput, OutputField, SphereOutput};
 use crate::output::{
@@ -8,7 +9,7 @@ use crate::output::{
     Digest, ImpulseRow, OutputError, Precision, Series, Spheres, StateHeader, write_state,
 };
 use crate::scene::{Body, Scene};
-use crate::step::{ContactView, Observation, StepReport, Stepper};
+use crate::step::{ContactView, Machines, Observation, StepReport, Stepper, machines};
 use decomposition::Comm;
 use std::path::{Path, PathBuf};
 
@@ -16,8 +17,16 @@ use std::path::{Path, PathBuf};
 const SERIES_BATCH: usize = 256;
 
 /// All files that a run may write, in the order in which people look at them.
-pub const NAMES: [&str; 6] =
-    ["bodies.vtkhdf", "contacts.vtkhdf", "series.csv", "series.h5", "final.h5", "summary.json"];
+pub const NAMES: [&str; 8] = [
+    "bodies.vtkhdf",
+    "contacts.vtkhdf",
+    "series.csv",
+    "series.h5",
+    "machines.csv",
+    "machines.h5",
+    "final.h5",
+    "summary.json",
+];
 
 /// Something is due whenever a multiple of an interval of simulated time has been reached or passed.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +54,8 @@ pub(super) struct Files<'c> {
     bodies: Option<BodyFile>,
     contacts: Option<ContactFile>,
     series: Series,
+    /// None without machines.
+    machines: Option<Series>,
     pictures: Schedule,
     rows: Schedule,
     /// The step that the last picture shows.
@@ -58,6 +69,7 @@ impl<'c> Files<'c> {
         directory: &Path,
         case: &Case,
         scene: &Scene,
+        machines: &Machines,
         comm: &'c dyn Comm,
     ) -> Result<Self, OutputError> {
         let output = &case.output;
@@ -79,6 +91,10 @@ impl<'c> Files<'c> {
             let options = ContactOptions { drawing, precision, compression };
             ContactFile::create(&directory.join("contacts.vtkhdf"), comm, options)
         });
+        let machines = (!machines.is_empty()).then(|| {
+            let columns = machine_series::columns(machines);
+            Series::create(&directory.join("machines.h5"), comm, columns, SERIES_BATCH)
+        });
         let time_step = case.simulation.time_step;
         Ok(Self {
             directory: directory.to_path_buf(),
@@ -86,6 +102,7 @@ impl<'c> Files<'c> {
             bodies: bodies.transpose()?,
             contacts: contacts.transpose()?,
             series: Series::create(&directory.join("series.h5"), comm, columns(scene), SERIES_BATCH)?,
+            machines: machines.transpose()?,
             pictures: Schedule::new(output.interval, time_step),
             rows: Schedule::new(output.series_interval, time_step),
             pictured: None,
@@ -99,7 +116,12 @@ impl<'c> Files<'c> {
     }
 
     /// Adds a row. Not collective: an error on rank 0 is on rank 0 alone.
-    pub fn add_row(&mut self, report: &StepReport, observed: &Observation) -> Result<(), OutputError> {
+    pub fn add_row(
+        &mut self,
+        report: &StepReport,
+        observed: &Observation,
+        machines: &Machines,
+    ) -> Result<(), OutputError> {
         let mut row = vec![
             report.step as f64,
             report.time,
@@ -115,12 +137,14 @@ impl<'c> Files<'c> {
         ];
         let vectors = [observed.momentum, observed.angular_momentum];
         row.extend(vectors.iter().chain(&observed.forces).flat_map(|vector| vector.iter().copied()));
-        self.series.append(&row)
+        self.series.append(&row)?;
+        self.machines.as_mut().map_or(Ok(()), |series| series.append(&machine_series::row(report, machines)))
     }
 
     /// Not collective, as `add_row`: brings waiting rows to the files, so that a person who looks finds them.
     pub fn flush_rows(&mut self) -> Result<(), OutputError> {
-        self.series.flush()
+        self.series.flush()?;
+        self.machines.as_mut().map_or(Ok(()), Series::flush)
     }
 
     pub fn picture_is_due(&self, step: u64) -> bool {
@@ -171,7 +195,8 @@ impl<'c> Files<'c> {
     pub fn close(self) -> Result<(), OutputError> {
         let bodies = self.bodies.map_or(Ok(()), BodyFile::close);
         let contacts = self.contacts.map_or(Ok(()), ContactFile::close);
-        bodies.and(contacts).and(self.series.close())
+        let machines = self.machines.map_or(Ok(()), Series::close);
+        bodies.and(contacts).and(self.series.close()).and(machines)
     }
 }
 
@@ -190,10 +215,13 @@ pub(super) fn remove_old(directory: &Path, comm: &dyn Comm) -> Result<(), RunErr
     agree(comm, removed)
 }
 
-/// The bodies that this rank writes: its own, and on rank 0 those that all ranks hold.
+/// The bodies that this rank writes: its own, and on rank 0, which owns the machines, those that all ranks hold.
 fn own_bodies<'a>(scene: &'a Scene, comm: &dyn Comm) -> impl Iterator<Item = &'a Body> + use<'a> {
-    let statics = if comm.rank() == 0 { &scene.statics[..] } else { &[] };
-    statics.iter().chain(&scene.grains)
+    let common = [&scene.statics[..], &scene.machine_bodies[..]].map(|bodies| match comm.rank() {
+        machines::OWNER => bodies,
+        _ => &[],
+    });
+    common.into_iter().flatten().chain(&scene.grains)
 }
 
 fn merged(own: Digest, comm: &dyn Comm) -> Digest {
@@ -221,9 +249,10 @@ fn impulse_rows(scene: &Scene) -> Vec<ImpulseRow> {
     rows.collect()
 }
 
-/// A wall has no centre that a line of force could go to.
+/// A wall or a tool has no centre that a line of force could go to.
 fn contact_row(scene: &Scene, view: ContactView) -> ContactRow {
-    let is_static = |id| scene.statics.binary_search_by_key(&id, |body: &Body| body.id).is_ok();
+    let among = |bodies: &[Body], id| bodies.binary_search_by_key(&id, |body: &Body| body.id).is_ok();
+    let is_static = |id| among(&scene.statics, id) || among(&scene.machine_bodies, id);
     let end = |side: usize| if is_static(view.bodies[side]) { view.point } else { view.centres[side] };
     ContactRow {
         ids: view.bodies.map(|id| id.0),
@@ -257,7 +286,8 @@ fn body_options(output: &input::Output, precision: Precision, domain: Option<Aab
 
 /// Collective: the box around all finite bodies at the start.
 fn domain(scene: &Scene, comm: &dyn Comm) -> Option<Aabb> {
-    let boxes = scene.statics.iter().chain(&scene.grains).map(|body| body.shape.aabb(&body.pose));
+    let all = scene.statics.iter().chain(&scene.machine_bodies).chain(&scene.grains);
+    let boxes = all.map(|body| body.shape.aabb(&body.pose));
     let finite = boxes.filter(|bounds| bounds.min.iter().chain(&bounds.max).all(|bound| bound.is_finite()));
     let own = finite.fold(Aabb::empty(), |all, one| all.union(&one));
     let mut bounds = [-own.min, own.max].map(<[f64; 3]>::from).concat();

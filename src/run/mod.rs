@@ -3,6 +3,7 @@
 mod describe;
 mod error;
 mod files;
+mod machine_series;
 mod phases;
 mod progress;
 mod signals;
@@ -21,7 +22,7 @@ pub use summary::{Identity, Status, Summary};
 use crate::input::Case;
 use crate::scene::Body;
 use crate::setup::{Inventory, Setup};
-use crate::step::{Observation, StepReport, Stepper};
+use crate::step::{Observation, StepError, StepReport, Stepper};
 use decomposition::Comm;
 use error::agree;
 use files::Files;
@@ -77,9 +78,9 @@ pub fn run(
 ) -> Result<Ending, RunError> {
     let last_step = last_step(case, options)?;
     prepare_directory(case, options, comm, log)?;
-    let Setup { scene, physics, solver, decomposition, inventory } = setup;
-    let files = Files::create(&options.directory, case, &scene, comm)?;
-    let stepper = Stepper::new(scene, physics, solver, decomposition, comm);
+    let Setup { scene, machines, physics, solver, decomposition, inventory } = setup;
+    let files = Files::create(&options.directory, case, &scene, &machines, comm)?;
+    let stepper = Stepper::with_machines(scene, machines, physics, solver, decomposition, comm);
     let seconds_setup = options.begun.elapsed().as_secs_f64();
     let signals = Signals::listen();
     let directory = options.directory.clone();
@@ -244,7 +245,7 @@ impl Run<'_> {
             self.timed(|run| run.files.add_picture(&run.stepper))?;
         }
         while self.stepper.scene().step < self.last_step {
-            let report = self.stepper.step();
+            let report = self.stepper.step().map_err(|source| self.failed(source))?;
             self.statistics.add(&report);
             self.observed = None;
             let verdict = self.agree_on_step(&report);
@@ -259,7 +260,8 @@ impl Run<'_> {
             if verdict.show {
                 let kinetic_energy = self.observed().kinetic_energy;
                 self.progress.show(self.log, &report, kinetic_energy, &self.statistics);
-                self.keep_row_failure(|files| files.flush_rows());
+                let flushed = self.timed(|run| run.files.flush_rows());
+                self.keep_row_failure(flushed);
             }
             if let Some(signal) = verdict.signal {
                 self.log.say(&format!("{}: ending after step {}", signal.name(), report.step));
@@ -268,6 +270,12 @@ impl Run<'_> {
         }
         self.timed(|run| run.files.add_picture(&run.stepper))?;
         Ok(Ending::Finished)
+    }
+
+    /// A step that could not be made, on all ranks.
+    fn failed(&self, source: StepError) -> RunError {
+        let step = self.stepper.scene().step + 1;
+        RunError::Step { step, time: self.stepper.physics().time(step), source }
     }
 
     /// Collective: one small reduction a step. Whatever one rank has noticed, all act upon at the same step.
@@ -308,7 +316,8 @@ impl Run<'_> {
     fn write(&mut self, report: &StepReport) -> Result<(), RunError> {
         if self.files.row_is_due(report.step) {
             let observed = self.observed().clone();
-            self.keep_row_failure(|files| files.add_row(report, &observed));
+            let added = self.timed(|run| run.files.add_row(report, &observed, run.stepper.machines()));
+            self.keep_row_failure(added);
         }
         if self.files.picture_is_due(report.step) {
             self.timed(|run| run.files.add_picture(&run.stepper))?;
@@ -322,8 +331,7 @@ impl Run<'_> {
     }
 
     /// Only rank 0 writes the series: the others learn of its failure at the end of the next step.
-    fn keep_row_failure(&mut self, work: impl FnOnce(&mut Files) -> Result<(), crate::output::OutputError>) {
-        let result = self.timed(|run| work(&mut run.files));
+    fn keep_row_failure(&mut self, result: Result<(), crate::output::OutputError>) {
         if let Err(error) = result {
             self.row_failure.get_or_insert(error.into());
         }

@@ -19,6 +19,7 @@
 //! numbers, so neither the grouping nor the width of the machine's registers changes a bit.
 
 use super::colour::Colours;
+use super::hub::{Hub, HubSweep};
 use super::lanes::{F64x4, LANES, Vec3x4};
 use super::law::{eigen_2x2, solve_contact};
 use super::problem::{Inertia, Problem, Twist};
@@ -77,6 +78,8 @@ pub struct Sweep {
     /// The problem's, and one void body at the end.
     inertia: Vec<Inertia>,
     pub velocities: Vec<Twist>,
+    /// The contacts of machines: after the last colour.
+    pub hub: HubSweep,
     visit: Visit,
 }
 
@@ -95,7 +98,13 @@ const PARALLEL_BLOCKS: usize = 96;
 
 impl Sweep {
     /// `shared` tells whether a slot's body takes part in manifolds of other ranks.
-    pub fn new(problem: &Problem, colours: &Colours, law: LocalLaw, shared: impl Fn(u32) -> bool) -> Self {
+    pub fn new(
+        problem: &Problem,
+        hub: &Hub,
+        colours: &Colours,
+        law: LocalLaw,
+        shared: impl Fn(u32) -> bool,
+    ) -> Self {
         let mut sweep = Self {
             blocks: Vec::with_capacity(problem.manifolds.len() / LANES + colours.count + 1),
             rows: Vec::with_capacity(problem.points.len() / LANES * 5 / 4 + 8),
@@ -103,6 +112,7 @@ impl Sweep {
             origin: Vec::new(),
             inertia: problem.inertia.clone(),
             velocities: problem.free_velocity.clone(),
+            hub: HubSweep::new(hub),
             visit: match law {
                 LocalLaw::Projected => Visit::Projected,
                 LocalLaw::Exact => Visit::Exact,
@@ -144,6 +154,12 @@ impl Sweep {
             self.run_blocks(phase.interior, visit);
             interface.finish(colour, &mut self.velocities);
         }
+        interface.gather_hub(&self.velocities, &mut self.hub.velocities);
+        match visit {
+            Visit::Start => self.hub.start(),
+            Visit::Projected | Visit::Exact => self.hub.run(),
+        }
+        interface.scatter_hub(&self.hub.velocities, &mut self.velocities);
     }
 
     /// The impulses in the problem's order.
@@ -174,19 +190,21 @@ impl Sweep {
             }
             square.0.into_iter().filter(|&square| square != 0.0).for_each(|square| sum.add(square));
         }
+        self.hub.add_squared_steps(sum);
     }
 
     /// `r ← r + β p`, `p ← β p + (r − before)`.
     pub(super) fn move_impulses(&mut self, beta: f64, before: &[Impulse], direction: &mut [Impulse]) {
-        let beta = F64x4([beta; LANES]);
+        let factor = F64x4([beta; LANES]);
         for ((row, before), direction) in self.rows.iter_mut().zip(before).zip(direction) {
             for axis in 0..3 {
                 let step = row.impulse[axis] - before[axis];
-                let carried = beta * direction[axis];
+                let carried = factor * direction[axis];
                 row.impulse[axis] += carried;
                 direction[axis] = carried + step;
             }
         }
+        self.hub.extrapolate(beta);
     }
 
     fn push_blocks(&mut self, problem: &Problem, manifolds: &mut [u32]) -> Range<usize> {

@@ -4,6 +4,7 @@
 //! exactly one rank changes a body in a colour; it sends the new velocity to all other participants, and all copies are equal again.
 
 use super::halo::{Halo, deliver};
+use super::hub::HubExchange;
 use crate::scene::{BodyId, ManifoldKey};
 use crate::solve::colour::{Colour, Coloured, Colouring, Link, priority};
 use crate::solve::residual::Partial;
@@ -50,6 +51,9 @@ pub struct Ranks<'c> {
     comm: &'c dyn Comm,
     /// By colour.
     exchanges: Vec<ColourExchange>,
+    /// By slot of a shared body: the other participants.
+    participants: BTreeMap<u32, Vec<u32>>,
+    hub: HubExchange,
 }
 
 #[derive(Default)]
@@ -75,12 +79,26 @@ pub fn connect<'c>(
     let links: Vec<Link> =
         problem.manifolds.iter().map(|m| Link { key: m.key, slots: m.slots.map(slot) }).collect();
     if comm.size() == 1 {
-        return (crate::solve::colour::colour(&links, movable), Ranks { comm, exchanges: Vec::new() });
+        let colours = crate::solve::colour::colour(&links, movable);
+        let (exchanges, participants, hub) = Default::default();
+        return (colours, Ranks { comm, exchanges, participants, hub });
     }
     let mut shared = announce(&links, ids, own, halo, comm);
     let colours = colour_together(&links, ids, &mut shared, comm);
     let exchanges = plan(&links, &colours, &shared);
-    (colours, Ranks { comm, exchanges })
+    let participants = shared.into_iter().map(|(slot, body)| (slot, body.participants)).collect();
+    (colours, Ranks { comm, exchanges, participants, hub: HubExchange::default() })
+}
+
+impl Ranks<'_> {
+    /// The other ranks that use the velocity of a shared body.
+    pub(super) fn participants(&self, slot: u32) -> Vec<u32> {
+        self.participants.get(&slot).cloned().unwrap_or_default()
+    }
+
+    pub(super) fn set_hub(&mut self, hub: HubExchange) {
+        self.hub = hub;
+    }
 }
 
 /// Tells the other ranks present at each shared body which manifolds this rank has on it; learns theirs.
@@ -245,6 +263,14 @@ impl Interface for Ranks<'_> {
                 velocities[slot as usize].angular.copy_from_slice(&entry[3..]);
             }
         }
+    }
+
+    fn gather_hub(&mut self, velocities: &[Twist], hub: &mut [Twist]) {
+        self.hub.gather(velocities, hub, self.comm);
+    }
+
+    fn scatter_hub(&mut self, hub: &[Twist], velocities: &mut [Twist]) {
+        self.hub.scatter(hub, velocities, self.comm);
     }
 
     fn sum(&mut self, sums: &mut [ExactSum]) {

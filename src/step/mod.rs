@@ -3,23 +3,27 @@
 pub mod assemble;
 mod correct;
 pub mod halo;
+mod hub;
 pub mod interface;
+pub mod machines;
 pub mod motion;
 pub mod observe;
 #[cfg(test)]
 mod tests;
 pub mod timers;
 
+pub use machines::{Loads, Machines};
 pub use observe::Observation;
 pub use timers::{Phase, Timers};
 
 use crate::contact::detect::{Candidate, Detector};
 use crate::geometry::{Aabb, Vec3};
-use crate::scene::{Activation, Body, BodyId, Physics, Scene};
-use crate::solve::{self, Inertia, Residual, Solution, Twist};
-use assemble::Assembled;
+use crate::scene::{Activation, Body, BodyId, ManifoldKey, Motion, Physics, Scene};
+use crate::solve::{self, Inertia, Manifold, Residual, Solution, Twist};
+use assemble::{Assembled, MachineContact, Parts, PointInfo};
 use decomposition::{Cells, Comm, ExactSum, Partition};
 use halo::Halo;
+use serde::{Deserialize, Serialize};
 
 /// How space is shared among ranks.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,9 +72,17 @@ pub struct ContactView {
     pub gap: f64,
 }
 
+/// Why a step could not be made: the same on every rank.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+pub enum StepError {
+    #[error("machine {machine:?}: {problem}")]
+    Machine { machine: String, problem: String },
+}
+
 /// A scene with everything needed to step it.
 pub struct Stepper<'c> {
     scene: Scene,
+    machines: Machines,
     physics: Physics,
     options: solve::Options,
     comm: &'c dyn Comm,
@@ -91,9 +103,21 @@ const BALANCE_EVERY: u64 = 100;
 const MOST_CELLS: usize = 1 << 20;
 
 impl<'c> Stepper<'c> {
-    /// Collective. `scene.grains` may hold any share of the free bodies on each rank; they are sent to their owners.
+    /// A scene without machines. Collective, see [`with_machines`](Self::with_machines).
     pub fn new(
         scene: Scene,
+        physics: Physics,
+        options: solve::Options,
+        decomposition: DecompositionOptions,
+        comm: &'c dyn Comm,
+    ) -> Self {
+        Self::with_machines(scene, Machines::default(), physics, options, decomposition, comm)
+    }
+
+    /// Collective. `scene.grains` may hold any share of the free bodies on each rank; they are sent to their owners.
+    pub fn with_machines(
+        scene: Scene,
+        machines: Machines,
         physics: Physics,
         options: solve::Options,
         decomposition: DecompositionOptions,
@@ -103,6 +127,7 @@ impl<'c> Stepper<'c> {
         let mut stepper = Self {
             wall_impulses: vec![ExactSum::default(); 3 * scene.statics.len()],
             scene,
+            machines,
             physics,
             options,
             comm,
@@ -112,6 +137,7 @@ impl<'c> Stepper<'c> {
             timers: Timers::default(),
             contacts: Vec::new(),
         };
+        stepper.machines.place_bodies(&mut stepper.scene);
         stepper.scene.grains.sort_unstable_by_key(|body| body.id);
         halo::migrate(&mut stepper.scene, &stepper.partition, comm);
         stepper
@@ -119,6 +145,10 @@ impl<'c> Stepper<'c> {
 
     pub fn scene(&self) -> &Scene {
         &self.scene
+    }
+
+    pub fn machines(&self) -> &Machines {
+        &self.machines
     }
 
     pub fn physics(&self) -> &Physics {
@@ -129,7 +159,7 @@ impl<'c> Stepper<'c> {
         &self.timers
     }
 
-    /// This rank's contact points of the last step, ascending by bodies.
+    /// This rank's contact points of the last step, ascending by bodies, those of machines last.
     pub fn contacts(&self) -> impl Iterator<Item = ContactView> {
         self.contacts.iter().copied()
     }
@@ -140,39 +170,54 @@ impl<'c> Stepper<'c> {
     }
 
     /// Algorithm 1. Collective.
-    pub fn step(&mut self) -> StepReport {
-        let Self { scene, physics, options, comm, partition, detector, timers, .. } = self;
+    pub fn step(&mut self) -> Result<StepReport, StepError> {
+        let Self { scene, machines, physics, options, comm, partition, detector, timers, .. } = self;
         let comm: &dyn Comm = *comm;
         let gravity = (physics.gravity)(physics.time(scene.step));
 
+        timers.time(Phase::Machine, || machines.begin(scene, physics, comm))?; // (16)–(27)
         let boxes = timers.time(Phase::Predict, || {
             motion::predict(scene, physics); // (29)
             reach_boxes(scene, physics, &gravity)
         });
         let halo = timers.time(Phase::Halo, || halo::exchange_ghosts(scene, &boxes, partition, comm));
-        let view = View::new(scene, &halo, physics, &gravity);
+        let view = View::new(scene, &halo, machines, physics, &gravity);
         let contacts = timers.time(Phase::Detect, || {
-            let owns = |place: &Vec3| partition.owner_of_point((*place).into()) == comm.rank();
-            detector.detect(&view.candidates, owns, |a, b| looks_ahead(scene, a, b))
+            let owns = |a: &Body, b: &Body, place: &Vec3| pair_owner(a, b, place, partition) == comm.rank();
+            detector.detect(&view.candidates, owns, |a, b| looks_ahead(scene, machines, a, b))
         });
-        let assembled = timers.time(Phase::Assemble, || view.assemble(&contacts, scene, &halo, physics));
+        let assembled =
+            timers.time(Phase::Assemble, || view.assemble(&contacts, scene, machines, &halo, physics));
         let (colours, mut ranks) = timers.time(Phase::Colour, || {
             interface::connect(&assembled.problem, &view.ids, scene.grains.len(), &halo, comm)
         });
+        let gathered = timers.time(Phase::Colour, || {
+            let here = hub::Here { view: &view, scene, halo: &halo, comm };
+            let (gathered, exchange) =
+                hub::gather(&assembled.machine, machines, &here, |slot| ranks.participants(slot));
+            ranks.set_hub(exchange);
+            gathered
+        });
         let shared = |slot: u32| halo.others.get(slot as usize).is_some_and(|others| !others.is_empty());
         let solution = timers.time(Phase::Solve, || {
-            solve::solve(&assembled.problem, &colours, options, shared, &mut ranks) // (33)
+            solve::solve(&assembled.problem, &gathered.hub, &colours, options, shared, &mut ranks) // (33)
         });
         let shifts = timers.time(Phase::Correct, || {
-            correct::correct(&assembled, &colours, physics, shared, &mut ranks, comm)
+            correct::correct(&assembled, &gathered, &colours, physics, shared, &mut ranks, comm)
         });
+        let machine_impulses = gathered.impulses_back(&solution.hub.impulses, machines, comm);
         let impulses = halo::store_impulses(
-            assemble::impulses_of(&view.candidates, &assembled, &solution.impulses),
+            assemble::impulses_of(&view.candidates, &assembled, &solution.impulses, &machine_impulses),
             |home| view.owner_of(home, scene.grains.len(), &halo),
             comm,
         );
-        self.contacts = contact_views(&view, &assembled, &solution);
+        self.contacts = contact_views(&view, &assembled, &solution.impulses, &machine_impulses);
         let View { inertia, free_velocity, .. } = view;
+        let ways = correct::machine_ways(&shifts, physics);
+        timers.time(Phase::Machine, || {
+            let touched = gathered.body_impulses(&solution.hub.impulses, scene);
+            machines.finish(scene, &solution.hub.velocities, &ways, &touched, comm)
+        })?;
         timers.time(Phase::Finish, || {
             for (slot, body) in scene.grains.iter_mut().enumerate() {
                 motion::finish(
@@ -183,7 +228,7 @@ impl<'c> Stepper<'c> {
                     physics,
                 ); // (30)
             }
-            correct::apply(&mut scene.grains, shifts.as_deref(), physics);
+            correct::apply(&mut scene.grains, &shifts, physics);
             motion::finish_statics(scene, physics);
             scene.impulses = impulses;
             scene.step += 1;
@@ -195,7 +240,7 @@ impl<'c> Stepper<'c> {
             halo::migrate(scene, partition, comm)
         });
         self.gather_wall_impulses();
-        self.report(&assembled, &solution, colours.count, moved)
+        Ok(self.report(&assembled, &solution, colours.count, moved))
     }
 
     fn gather_wall_impulses(&mut self) {
@@ -213,10 +258,13 @@ impl<'c> Stepper<'c> {
     }
 
     fn report(&self, assembled: &Assembled, solution: &Solution, colours: usize, moved: usize) -> StepReport {
-        let problem = &assembled.problem;
-        let mut counts = [problem.manifolds.len() as i64, problem.points.len() as i64, moved as i64];
+        let (problem, machine) = (&assembled.problem, &assembled.machine);
+        let manifolds = problem.manifolds.len() + machine.len();
+        let infos = assembled.points.iter().chain(machine.iter().flat_map(|contact| &contact.infos));
+        let points = infos.clone().count();
+        let mut counts = [manifolds as i64, points as i64, moved as i64];
         self.comm.sum_i64(&mut counts);
-        let mut deepest = [assembled.points.iter().map(|point| -point.gap).fold(0.0, f64::max)];
+        let mut deepest = [infos.map(|point| -point.gap).fold(0.0, f64::max)];
         self.comm.max_f64(&mut deepest);
         StepReport {
             step: self.scene.step,
@@ -233,7 +281,7 @@ impl<'c> Stepper<'c> {
     }
 }
 
-/// The bodies of a step by slot: own ones, ghosts, then fixed and kinematic ones.
+/// The bodies of a step by slot: own ones, ghosts, then fixed and kinematic ones, then those of machines that touch others.
 struct View<'a> {
     candidates: Vec<Candidate<'a>>,
     /// Of the movable ones.
@@ -243,8 +291,8 @@ struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    fn new(scene: &'a Scene, halo: &'a Halo, physics: &Physics, gravity: &Vec3) -> Self {
-        let count = scene.grains.len() + halo.ghosts.len() + scene.statics.len();
+    fn new(scene: &'a Scene, halo: &'a Halo, machines: &Machines, physics: &Physics, gravity: &Vec3) -> Self {
+        let count = scene.grains.len() + halo.ghosts.len() + scene.statics.len() + scene.machine_bodies.len();
         let mut view = Self {
             candidates: Vec::with_capacity(count),
             ids: scene.grains.iter().chain(&halo.ghosts).map(|body| body.id).collect(),
@@ -258,6 +306,14 @@ impl<'a> View<'a> {
             view.inertia.push(inertia);
             view.free_velocity.push(free);
         }
+        for body in &scene.machine_bodies {
+            if let Some(free) = machines.free_twist(scene, body) {
+                let reach = motion::reach(body, &free, physics);
+                view.candidates.push(Candidate { body, reach, movable: true });
+                view.inertia.push(Inertia::default());
+                view.free_velocity.push(free);
+            }
+        }
         view
     }
 
@@ -265,20 +321,15 @@ impl<'a> View<'a> {
         &self,
         contacts: &[crate::contact::detect::Contact],
         scene: &Scene,
+        machines: &Machines,
         halo: &Halo,
         physics: &Physics,
     ) -> Assembled {
         let stored =
             if physics.warm_start { [Some(&scene.impulses), Some(&halo.impulses)] } else { [None; 2] };
-        assemble::assemble(
-            &self.candidates,
-            contacts,
-            self.inertia.clone(),
-            self.free_velocity.clone(),
-            &scene.laws,
-            stored,
-            physics.time_step,
-        )
+        let time_step = physics.time_step;
+        let parts = Parts { candidates: &self.candidates, scene, machines, stored, time_step };
+        assemble::assemble(contacts, self.inertia.clone(), self.free_velocity.clone(), &parts)
     }
 
     /// The rank that owns a contact's home, if it is not this one.
@@ -297,28 +348,51 @@ fn reach_boxes(scene: &Scene, physics: &Physics, gravity: &Vec3) -> Vec<Aabb> {
     scene.grains.iter().map(bounds).collect()
 }
 
+/// The rank that looks at a pair. Where there is no grain to be near to, that of the machines, which keeps the impulses of such contacts.
+fn pair_owner(a: &Body, b: &Body, place: &Vec3, partition: &Partition) -> usize {
+    if a.motion != Motion::Free && b.motion != Motion::Free {
+        return machines::OWNER;
+    }
+    partition.owner_of_point((*place).into())
+}
+
 /// How far a pair looks for contacts, as a share of its reach; none if the two never touch.
-fn looks_ahead(scene: &Scene, a: &Body, b: &Body) -> Option<f64> {
+fn looks_ahead(scene: &Scene, machines: &Machines, a: &Body, b: &Body) -> Option<f64> {
+    if !machines.can_touch(scene, a, b) {
+        return None;
+    }
     let law = scene.laws.between(a.material, b.material)?;
     Some(if law.activation == Activation::Predictive { 1.0 } else { 0.0 })
 }
 
-fn contact_views(view: &View, assembled: &Assembled, solution: &Solution) -> Vec<ContactView> {
+fn contact_views(
+    view: &View,
+    assembled: &Assembled,
+    impulses: &[[f64; 3]],
+    machine_impulses: &[[f64; 3]],
+) -> Vec<ContactView> {
     let problem = &assembled.problem;
-    let mut views = Vec::with_capacity(problem.points.len());
-    for (index, manifold) in problem.manifolds.iter().enumerate() {
-        let centres = manifold.slots.map(|slot| view.candidates[slot as usize].body.pose.position);
-        for place in problem.points_of(index) {
-            let impulse = &solution.impulses[place];
-            views.push(ContactView {
-                bodies: manifold.key.bodies,
-                centres,
-                point: assembled.points[place].position,
-                normal: manifold.frame[0],
-                impulse: (0..3).map(|axis| manifold.frame[axis] * impulse[axis]).sum(),
-                gap: assembled.points[place].gap,
-            });
-        }
+    let mut views = Vec::with_capacity(problem.points.len() + machine_impulses.len());
+    let centres = |slots: [u32; 2]| slots.map(|slot| view.candidates[slot as usize].body.pose.position);
+    let point =
+        |key: &ManifoldKey, slots, frame: &[Vec3; 3], info: &PointInfo, impulse: &[f64; 3]| ContactView {
+            bodies: key.bodies,
+            centres: centres(slots),
+            point: info.position,
+            normal: frame[0],
+            impulse: (0..3).map(|axis| frame[axis] * impulse[axis]).sum(),
+            gap: info.gap,
+        };
+    for (index, Manifold { key, slots, frame, .. }) in problem.manifolds.iter().enumerate() {
+        let places = problem.points_of(index);
+        views.extend(
+            places.map(|place| point(key, *slots, frame, &assembled.points[place], &impulses[place])),
+        );
+    }
+    let mut next = machine_impulses.iter();
+    for MachineContact { key, slots, frame, infos, .. } in &assembled.machine {
+        let points = infos.iter().zip(next.by_ref());
+        views.extend(points.map(|(info, impulse)| point(key, *slots, frame, info, impulse)));
     }
     views
 }

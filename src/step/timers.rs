@@ -5,6 +5,7 @@ use std::time::Instant;
 /// The phases of a step, in their order: the same names in code, tables and docs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
+    Machine,
     Predict,
     Halo,
     Detect,
@@ -17,7 +18,8 @@ pub enum Phase {
 }
 
 impl Phase {
-    pub const ALL: [Phase; 9] = [
+    pub const ALL: [Phase; 10] = [
+        Phase::Machine,
         Phase::Predict,
         Phase::Halo,
         Phase::Detect,
@@ -31,6 +33,7 @@ impl Phase {
 
     pub fn name(self) -> &'static str {
         match self {
+            Phase::Machine => "machine",
             Phase::Predict => "predict",
             Phase::Halo => "halo",
             Phase::Detect => "detect",

@@ -160,7 +160,7 @@ pub fn angular_momentum(body: &Body) -> Vec3 {
 pub fn run_until(stepper: &mut Stepper, time: f64, mut each: impl FnMut(&Stepper, &StepReport)) {
     let steps = (time / stepper.physics().time_step).round() as u64;
     while stepper.scene().step < steps {
-        let report = stepper.step();
+        let report = stepper.step().expect("no machine can fail");
         assert!(report.converged, "{report:?}");
         each(stepper, &report);
     }
