@@ -3,6 +3,7 @@
 use breccia::inspect::export::ExportArguments;
 use breccia::inspect::info::InfoArguments;
 use breccia::report::ReportArguments;
+use breccia::solve_command::SolveArguments;
 use clap::{Args, Parser, Subcommand};
 use std::num::NonZeroU16;
 use std::path::PathBuf;
@@ -57,6 +58,7 @@ pub enum Task {
     Info(InfoArguments),
     Export(ExportArguments),
     Report(ReportArguments),
+    Solve(SolveArguments),
 }
 
 /// Runs a case.

@@ -39,6 +39,7 @@ fn main() -> ExitCode {
         Task::Info(arguments) => report(info(&arguments)),
         Task::Export(arguments) => report(export(&arguments)),
         Task::Report(arguments) => report(story(&arguments)),
+        Task::Solve(arguments) => ExitCode::from(breccia::solve_command::run(&arguments)),
     }
 }
 

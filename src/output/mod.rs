@@ -3,6 +3,7 @@
 pub mod contacts;
 pub mod digest;
 pub mod error;
+pub mod fclib;
 pub mod fields;
 mod hyperslab;
 mod icosphere;
