@@ -5,8 +5,10 @@
 //! machines stand beside it in a [`Hub`].
 
 mod accelerate;
+mod block;
 pub mod colour;
 pub mod hub;
+mod kernel;
 pub mod lanes;
 pub mod law;
 pub mod problem;
