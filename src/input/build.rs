@@ -256,6 +256,7 @@ fn read_solver(table: &TableReader) -> Option<Solver> {
     let acceleration = table.choice("acceleration");
     let penetration_correction = table.number("penetration_correction");
     let correction_slop = table.number("correction_slop");
+    let penetration_limit = table.number("penetration_limit");
     let contact_margin = table.number("contact_margin");
     Some(Solver {
         tolerance: tolerance?,
@@ -266,6 +267,7 @@ fn read_solver(table: &TableReader) -> Option<Solver> {
         acceleration: acceleration?,
         penetration_correction: penetration_correction?,
         correction_slop: correction_slop?,
+        penetration_limit: penetration_limit?,
         contact_margin,
     })
 }
