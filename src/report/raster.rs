@@ -224,7 +224,7 @@ impl Lights {
         let side = up.cross(&level);
         let towards = (up * 1.0 + level * 0.35 - side * 0.62).normalize();
         // Many triangles make the maps slow to draw; fewer maps hardly show then.
-        let count = (40_000_000 / casting.len().max(1)).clamp(12, 48);
+        let count = (12_000_000 / casting.len().max(1)).clamp(12, 36);
         let sky = sky_directions(up, count)
             .into_par_iter()
             .map(|towards| DepthMap::new(towards, &casting, centre, radius, 640))
