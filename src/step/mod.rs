@@ -11,10 +11,12 @@ pub mod observe;
 #[cfg(test)]
 mod tests;
 pub mod timers;
+pub mod whole;
 
 pub use machines::{Loads, Machines};
 pub use observe::Observation;
 pub use timers::{Phase, Timers};
+pub use whole::Dump;
 
 use crate::contact::detect::{Candidate, Detector};
 use crate::geometry::{Aabb, Vec3};
@@ -93,6 +95,9 @@ pub struct Stepper<'c> {
     contacts: Vec<ContactView>,
     /// Three sums for each static body: what contacts gave it in the last step.
     wall_impulses: Vec<ExactSum>,
+    /// Whether the next step is to keep its contact problem.
+    dump_due: bool,
+    dump: Option<Dump>,
 }
 
 /// Edge of a cell by the radius of the largest grain: small enough to balance well, large enough that few grains cross a border.
@@ -136,6 +141,8 @@ impl<'c> Stepper<'c> {
             detector: Detector::default(),
             timers: Timers::default(),
             contacts: Vec::new(),
+            dump_due: false,
+            dump: None,
         };
         stepper.machines.place_bodies(&mut stepper.scene);
         stepper.scene.grains.sort_unstable_by_key(|body| body.id);
@@ -164,6 +171,16 @@ impl<'c> Stepper<'c> {
         self.contacts.iter().copied()
     }
 
+    /// Lets the next step keep its contact problem. All ranks ask alike.
+    pub fn keep_problem(&mut self) {
+        self.dump_due = true;
+    }
+
+    /// The problem that was asked for, on rank 0, once.
+    pub fn take_problem(&mut self) -> Option<Dump> {
+        self.dump.take()
+    }
+
     /// Collective.
     pub fn observe(&self) -> Observation {
         observe::observe(&self.scene, &self.physics, &self.wall_impulses, self.comm)
@@ -171,7 +188,9 @@ impl<'c> Stepper<'c> {
 
     /// Algorithm 1. Collective.
     pub fn step(&mut self) -> Result<StepReport, StepError> {
-        let Self { scene, machines, physics, options, comm, partition, detector, timers, .. } = self;
+        let Self {
+            scene, machines, physics, options, comm, partition, detector, timers, dump_due, dump, ..
+        } = self;
         let comm: &dyn Comm = *comm;
         let gravity = (physics.gravity)(physics.time(scene.step));
 
@@ -199,9 +218,14 @@ impl<'c> Stepper<'c> {
             gathered
         });
         let shared = |slot: u32| halo.others.get(slot as usize).is_some_and(|others| !others.is_empty());
-        let solution = timers.time(Phase::Solve, || {
-            solve::solve(&assembled.problem, &gathered.hub, &colours, options, shared, &mut ranks) // (33)
+        let share = whole::Share { assembled: &assembled, ids: &view.ids, hub: &gathered.hub };
+        let solution = timers.time(Phase::Solve, || match options.method {
+            None => solve::solve(&assembled.problem, &gathered.hub, &colours, options, shared, &mut ranks), // (33)
+            Some(method) => whole::solve(&share, method, options, comm),
         });
+        if std::mem::take(dump_due) {
+            *dump = whole::gather(&share, Some(&solution), comm).map(|whole| whole.dump());
+        }
         let shifts = timers.time(Phase::Correct, || {
             correct::correct(&assembled, &gathered, &colours, physics, shared, &mut ranks, comm)
         });
