@@ -257,6 +257,7 @@ fn read_solver(table: &TableReader) -> Option<Solver> {
     let method = table.choice("method");
     let penetration_correction = table.number("penetration_correction");
     let correction_slop = table.number("correction_slop");
+    let penetration_limit = table.number("penetration_limit");
     let contact_margin = table.number("contact_margin");
     Some(Solver {
         tolerance: tolerance?,
@@ -268,6 +269,7 @@ fn read_solver(table: &TableReader) -> Option<Solver> {
         method: method?,
         penetration_correction: penetration_correction?,
         correction_slop: correction_slop?,
+        penetration_limit: penetration_limit?,
         contact_margin,
     })
 }

@@ -59,6 +59,8 @@ pub struct Solver {
     /// In [0, 1]; 0 is off.
     pub penetration_correction: f64,
     pub correction_slop: f64,
+    /// m; 0 is off.
+    pub penetration_limit: f64,
     /// The run chooses if none.
     pub contact_margin: Option<f64>,
 }

@@ -246,6 +246,13 @@ static SOLVER: Section = plain(
             "Penetration that the correction leaves alone.",
         ),
         key(
+            "penetration_limit",
+            Kind::Number(Range::within(0.0, 1e7)),
+            "m",
+            Default("0.0"),
+            "Bodies that overlap deeper than this at the end of a step are moved apart to half of it, in positions only; 0 is off. Costs a second search for contacts.",
+        ),
+        key(
             "contact_margin",
             Kind::Number(Range::SIZE),
             "m",

@@ -10,6 +10,7 @@ mod icosphere;
 mod pack;
 mod polydata;
 pub mod ranks;
+pub mod reader;
 pub mod restore;
 #[cfg(test)]
 mod samples;

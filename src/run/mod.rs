@@ -23,7 +23,7 @@ pub use summary::{Identity, Status, Summary};
 use crate::input::Case;
 use crate::scene::Body;
 use crate::setup::{Inventory, Setup};
-use crate::step::{Observation, StepError, StepReport, Stepper};
+use crate::step::{Cost, Observation, StepError, StepReport, Stepper};
 use decomposition::Comm;
 use error::agree;
 use files::Files;
@@ -50,6 +50,8 @@ pub struct Options {
     /// Steps whose contact problems are written as FCLib files.
     pub dump_problems: Vec<u64>,
     pub threads: usize,
+    /// Whether ranks compare their copies of shared bodies after each sweep.
+    pub verify: bool,
     /// When the program began.
     pub begun: Instant,
 }
@@ -84,7 +86,10 @@ pub fn run(
     prepare_directory(case, options, comm, log)?;
     let Setup { scene, machines, physics, solver, decomposition, inventory } = setup;
     let files = Files::create(&options.directory, case, &scene, &machines, comm)?;
-    let stepper = Stepper::with_machines(scene, machines, physics, solver, decomposition, comm);
+    let mut stepper = Stepper::with_machines(scene, machines, physics, solver, decomposition, comm);
+    if options.verify {
+        stepper.verify_copies();
+    }
     let seconds_setup = options.begun.elapsed().as_secs_f64();
     let signals = Signals::listen();
     let directory = options.directory.clone();
@@ -208,9 +213,10 @@ impl Run<'_> {
         };
         let outcome = outcome.and_then(|ending| written.map(|()| ending));
 
-        let mut seconds: Vec<(&str, f64)> = stepper.timers().phases().collect();
-        seconds.push(("output", self.output_seconds));
-        let table = PhaseTable::gather(&seconds, begun.elapsed().as_secs_f64(), comm);
+        let mut costs: Vec<(&str, Cost)> = stepper.timers().phases().collect();
+        costs.push(("output", Cost { seconds: self.output_seconds, ..Default::default() }));
+        let mut table = PhaseTable::gather(&costs, begun.elapsed().as_secs_f64(), comm);
+        table.steps = statistics.steps;
         let observed = stepper.observe();
         let (status, message) = status(&outcome);
         let summary = Summary {
@@ -225,6 +231,7 @@ impl Run<'_> {
             sweeps: statistics.sweeps(),
             residual: statistics.residual(),
             not_converged: statistics.not_converged,
+            migrated: statistics.migrated,
             worst_penetration: statistics.penetration(),
             kinetic_energy: observed.kinetic_energy,
             potential_energy: observed.potential_energy,

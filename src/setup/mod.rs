@@ -196,6 +196,7 @@ fn physics(case: &Case) -> Physics {
         warm_start: case.solver.warm_start,
         penetration_correction: case.solver.penetration_correction,
         correction_slop: case.solver.correction_slop,
+        penetration_limit: case.solver.penetration_limit,
     }
 }
 

@@ -6,8 +6,10 @@
 
 mod accelerate;
 pub mod assembled;
+mod block;
 pub mod colour;
 pub mod hub;
+mod kernel;
 pub mod lanes;
 pub mod law;
 pub mod problem;

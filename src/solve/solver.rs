@@ -5,7 +5,7 @@ use super::assembled::Method;
 use super::colour::Colours;
 use super::hub::Hub;
 use super::problem::{Problem, Twist};
-use super::residual::{Meter, Partial, Residual};
+use super::residual::{Partial, Residual};
 use super::sweep::Sweep;
 use decomposition::ExactSum;
 
@@ -91,6 +91,9 @@ pub trait Interface {
     /// Takes them back to all ranks that use them.
     fn scatter_hub(&mut self, hub: &[Twist], velocities: &mut [Twist]);
 
+    /// A sweep is over: all copies of a body must be equal.
+    fn end_sweep(&mut self, _velocities: &[Twist]) {}
+
     /// Adds up exact sums over all ranks.
     fn sum(&mut self, sums: &mut [ExactSum]);
 
@@ -125,20 +128,18 @@ pub fn solve(
 ) -> Solution {
     let mut sweep = Sweep::new(problem, hub, colours, options.law, shared);
     sweep.start(interface);
-    let meter = Meter::new(problem);
     let mut gradient = match options.acceleration {
         Acceleration::None => None,
         Acceleration::ConjugateGradient => Some(ConjugateGradient::new(&sweep)),
     };
     let mut sweeps = 0;
     loop {
-        let impulses = sweep.impulses(problem.points.len());
-        let mut partial = meter.measure(&sweep.velocities, &impulses);
-        sweep.hub.measure(&mut partial);
+        let mut partial = sweep.measure();
         interface.reduce(&mut partial);
         let residual = partial.finish();
         let converged = residual.natural_map <= options.tolerance;
         if converged || sweeps >= options.maximum_sweeps || residual.natural_map.is_nan() {
+            let impulses = sweep.impulses(problem.points.len());
             sweep.velocities.truncate(problem.inertia.len());
             let hub =
                 HubSolution { impulses: sweep.hub.impulses(), velocities: sweep.hub.machine_velocities };

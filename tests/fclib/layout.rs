@@ -34,7 +34,9 @@ fn genuine_files_are_written_as_they_were() {
         compared += 1;
         equal += usize::from(h5dump(&file, &[]) == h5dump(&copy, &[]));
     }
-    println!("measured {compared} genuine files of equal layout after reading and writing, {equal} equal in every number");
+    println!(
+        "measured {compared} genuine files of equal layout after reading and writing, {equal} equal in every number"
+    );
     assert!(compared == 0 || equal + 1 >= compared, "{equal} of {compared}");
 }
 
