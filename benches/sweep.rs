@@ -87,7 +87,14 @@ fn sweep_speed(problem: &Problem, colours: &solve::Colours, law: LocalLaw) {
 fn time_to_residual(problem: &Problem, colours: &solve::Colours, law: LocalLaw) {
     for acceleration in [Acceleration::None, Acceleration::ConjugateGradient] {
         for tolerance in [1e-2, 1e-3] {
-            let options = Options { tolerance, maximum_sweeps: 20_000, check_every: 10, law, acceleration };
+            let options = Options {
+                tolerance,
+                maximum_sweeps: 20_000,
+                check_every: 10,
+                law,
+                acceleration,
+                method: None,
+            };
             let start = Instant::now();
             let solution = solve::solve(problem, &Hub::default(), colours, &options, |_| false, &mut Alone);
             println!(

@@ -159,6 +159,7 @@ fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Endi
         summary: arguments.summary.clone(),
         overwrite: arguments.overwrite,
         case_text: case_text(arguments, &case),
+        dump_problems: arguments.dump_problem.clone(),
         threads,
         verify: arguments.verify,
         begun,

@@ -225,6 +225,13 @@ static SOLVER: Section = plain(
             "What is done between sweeps to need fewer.",
         ),
         key(
+            "method",
+            Kind::Choice(SolverMethod::CHOICES),
+            "",
+            Default("\"coloured\""),
+            "What solves the contact problem. All but the first are for small problems: W is assembled on one rank, and `check_every`, `local_law` and `acceleration` do not matter.",
+        ),
+        key(
             "penetration_correction",
             Kind::Number(Range::within(0.0, 1.0)),
             "",

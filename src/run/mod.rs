@@ -1,6 +1,7 @@
 //! A run: steps one after the other, and around them progress, files, signals and the account at the end.
 
 mod describe;
+pub mod dump;
 mod error;
 mod files;
 mod machine_series;
@@ -46,6 +47,8 @@ pub struct Options {
     pub overwrite: bool,
     /// The case as text, with what the command line changed, for the final state.
     pub case_text: String,
+    /// Steps whose contact problems are written as FCLib files.
+    pub dump_problems: Vec<u64>,
     pub threads: usize,
     /// Whether ranks compare their copies of shared bodies after each sweep.
     pub verify: bool,
@@ -79,6 +82,7 @@ pub fn run(
     log: &mut Log,
 ) -> Result<Ending, RunError> {
     let last_step = last_step(case, options)?;
+    dump::check(&options.dump_problems, setup.scene.step, last_step)?;
     prepare_directory(case, options, comm, log)?;
     let Setup { scene, machines, physics, solver, decomposition, inventory } = setup;
     let files = Files::create(&options.directory, case, &scene, &machines, comm)?;
@@ -252,7 +256,17 @@ impl Run<'_> {
             self.timed(|run| run.files.add_picture(&run.stepper))?;
         }
         while self.stepper.scene().step < self.last_step {
+            let step = self.stepper.scene().step + 1;
+            if self.options.dump_problems.contains(&step) {
+                self.stepper.keep_problem();
+            }
             let report = self.stepper.step().map_err(|source| self.failed(source))?;
+            if self.options.dump_problems.contains(&step) {
+                let directory = &self.options.directory;
+                if let Some(text) = dump::write(&mut self.stepper, &report, directory, self.comm)? {
+                    self.log.say(&text);
+                }
+            }
             self.statistics.add(&report);
             self.observed = None;
             let verdict = self.agree_on_step(&report);

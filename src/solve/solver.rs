@@ -1,6 +1,7 @@
 //! Sweeps until the residual is met.
 
 use super::accelerate::ConjugateGradient;
+use super::assembled::Method;
 use super::colour::Colours;
 use super::hub::Hub;
 use super::problem::{Problem, Twist};
@@ -38,6 +39,8 @@ pub struct Options {
     pub check_every: usize,
     pub law: LocalLaw,
     pub acceleration: Acceleration,
+    /// A solver for the assembled problem in place of the coloured sweep, for [`crate::step`]; the solver here does not look at it.
+    pub method: Option<Method>,
 }
 
 impl Default for Options {
@@ -48,6 +51,7 @@ impl Default for Options {
             check_every: 10,
             law: LocalLaw::default(),
             acceleration: Acceleration::default(),
+            method: None,
         }
     }
 }

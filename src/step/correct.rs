@@ -21,6 +21,7 @@ const OPTIONS: Options = Options {
     maximum_sweeps: 20,
     check_every: 5,
     law: LocalLaw::Projected,
+    method: None,
     acceleration: Acceleration::None,
 };
 

@@ -31,6 +31,7 @@ const OPTIONS: Options = Options {
     check_every: 5,
     law: LocalLaw::Projected,
     acceleration: Acceleration::None,
+    method: None,
 };
 
 /// What is kept from one step's end to the next: scratch.

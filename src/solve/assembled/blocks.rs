@@ -91,7 +91,7 @@ impl BlockMatrix {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     #[inline]
-    pub fn gather_avx2(&self, contact: usize, start: &Vec3, impulses: &[[f64; 3]]) -> Vec3 {
+    pub(super) fn gather_avx2(&self, contact: usize, start: &Vec3, impulses: &[[f64; 3]]) -> Vec3 {
         use std::arch::x86_64::{
             _mm256_add_pd, _mm256_loadu_pd, _mm256_mul_pd, _mm256_set1_pd, _mm256_setr_pd, _mm256_setzero_pd,
             _mm256_storeu_pd,

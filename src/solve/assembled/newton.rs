@@ -30,6 +30,8 @@ const SIGMA_LEAST: f64 = 1e-10;
 const SIGMA_MOST: f64 = 1e2;
 /// Newton steps in all before it gives up.
 const MOST_STEPS: usize = 400;
+/// Newton steps in which the error must halve.
+const WINDOW: usize = 100;
 /// Newton steps for one proximal point.
 const MOST_INNER: usize = 15;
 /// Halvings of a step.
@@ -47,7 +49,14 @@ pub fn prox_newton(system: &ContactSystem, progress: &mut Progress, budget: Budg
     let mut schedule = Schedule::default();
     let mut sweep: Option<GaussSeidel> = None;
     let last_step = progress.newton_steps + MOST_STEPS;
+    let (mut window_end, mut goal) = (progress.newton_steps + WINDOW, 0.5 * progress.best.0);
     while progress.error > budget.tolerance && progress.newton_steps < last_step {
+        if progress.newton_steps >= window_end {
+            if progress.best.0 > goal {
+                return;
+            }
+            (window_end, goal) = (progress.newton_steps + WINDOW, 0.5 * progress.best.0);
+        }
         let anchor = progress.impulses.clone();
         match newton.proximal_point(progress, schedule.sigma, &anchor, budget) {
             Err(FactorError::TooLarge { .. }) => return,
@@ -159,8 +168,9 @@ impl<'a> Newton<'a> {
         let mut merit = first;
         self.merit_share = 1.0;
         for step in 0..MOST_INNER {
-            let Some(direction) = self.direction(&progress.impulses, sigma)? else { return Ok(None) };
+            // Counted first: one that fails is work too, and the number of steps bounds the iteration.
             progress.newton_steps += 1;
+            let Some(direction) = self.direction(&progress.impulses, sigma)? else { return Ok(None) };
             let start = progress.impulses.clone();
             let mut length = 1.0;
             let mut found = None;

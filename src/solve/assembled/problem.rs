@@ -224,6 +224,7 @@ fn system(dimension: usize, w: &Sparse, q: &[f64], mu: &[f64]) -> ContactSystem 
         delassus: BlockMatrix::new(w, dimension),
         free: ContactSystem::lift(q, dimension).into_iter().map(Vec3::from).collect(),
         friction: mu.to_vec(),
+        noise: None,
     }
 }
 

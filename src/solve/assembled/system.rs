@@ -14,6 +14,8 @@ pub struct ContactSystem {
     pub free: Vec<Vec3>,
     /// μ of each contact, ≥ 0.
     pub friction: Vec<f64>,
+    /// How well each contact's velocity is known, if the error is to be that of the time step: see [`ContactSystem::error`].
+    pub noise: Option<Vec<f64>>,
 }
 
 impl ContactSystem {
@@ -27,13 +29,23 @@ impl ContactSystem {
     /// sqrt( Σ ‖ r − P_K( r − û ) ‖² ) / max( ‖q‖, ‖r‖, ‖u‖ )          (not divided where that is zero)
     /// ```
     ///
-    /// in two and three dimensions alike [Acary2018]. Infinite if it is not a number.
+    /// in two and three dimensions alike [Acary2018]. Infinite if it is not a number. With `noise` as [`crate::solve::residual`] has it:
+    /// a term within the noise counts as zero, and below the bar only contacts count that act or would close.
     pub fn error(&self, impulses: &[[f64; 3]], velocities: &mut [Vec3]) -> f64 {
         self.delassus.velocities(&self.free, impulses, velocities);
         let [mut error, mut free, mut impulse, mut velocity] = [0.0; 4];
         for (contact, u) in velocities.iter().enumerate() {
             let r = Vec3::from(impulses[contact]);
-            error += natural_map(r, *u, self.friction[contact], 1.0).norm_squared();
+            let square = natural_map(r, *u, self.friction[contact], 1.0).norm_squared();
+            if let Some(noise) = &self.noise {
+                let bound = (1.0 + self.friction[contact]) * noise[contact];
+                error += if square <= bound * bound { 0.0 } else { square };
+                if r.x <= 0.0 && self.free[contact].x >= 0.0 {
+                    continue;
+                }
+            } else {
+                error += square;
+            }
             free += self.free[contact].norm_squared();
             impulse += r.norm_squared();
             velocity += u.norm_squared();

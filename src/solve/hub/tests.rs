@@ -208,9 +208,10 @@ fn a_point_that_cannot_give_way_carries_nothing() {
     let mut hub = hub(3);
     hub.manifolds.truncate(1);
     hub.manifolds[0].ends = [End::Machine(2), End::Given];
+    let normal = hub.manifolds[0].frame[0];
     for point in &mut hub.manifolds[0].points {
         point.jacobians = [Vec::new(), Vec::new()];
-        point.given = hub.manifolds[0].frame[0] * -1.0;
+        point.given = normal * -1.0;
         point.impulse = [1.0, 0.0, 0.0];
     }
     let mut sweep = HubSweep::new(&hub);
