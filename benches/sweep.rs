@@ -6,8 +6,8 @@ use breccia::contact::detect::{Candidate, Detector};
 use breccia::geometry::{Convex, Pose, Quat, Shape, Vec3, hull::convex_hull};
 use breccia::scene::*;
 use breccia::solve::colour::{Link, colour};
-use breccia::solve::{self, Acceleration, Alone, LocalLaw, Options, Problem, Sweep};
-use breccia::step::{assemble, motion};
+use breccia::solve::{self, Acceleration, Alone, Hub, LocalLaw, Options, Problem, Sweep};
+use breccia::step::{Machines, assemble, motion};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -35,17 +35,21 @@ fn main() {
     let mut contacts = Vec::new();
     for _ in 0..3 {
         let start = Instant::now();
-        contacts = detector.detect(&candidates, |_| true, |_, _| Some(1.0));
+        contacts = detector.detect(&candidates, |_, _, _| true, |_, _| Some(1.0));
         println!("detect: {:.2} ms, {} patches", start.elapsed().as_secs_f64() * 1e3, contacts.len());
     }
+    let machines = Machines::default();
     let assembled = assemble::assemble(
-        &candidates,
         &contacts,
         free.iter().map(|(inertia, _)| *inertia).collect(),
         free.iter().map(|(_, twist)| *twist).collect(),
-        &scene.laws,
-        [None, None],
-        physics.time_step,
+        &assemble::Parts {
+            candidates: &candidates,
+            scene: &scene,
+            machines: &machines,
+            stored: [None, None],
+            time_step: physics.time_step,
+        },
     );
     let problem = assembled.problem;
     let movable = scene.grains.len();
@@ -68,7 +72,7 @@ fn main() {
 }
 
 fn sweep_speed(problem: &Problem, colours: &solve::Colours, law: LocalLaw) {
-    let mut sweep = Sweep::new(problem, colours, law, |_| false);
+    let mut sweep = Sweep::new(problem, &Hub::default(), colours, law, |_| false);
     let mut best = f64::INFINITY;
     for _ in 0..20 {
         let start = Instant::now();
@@ -83,9 +87,16 @@ fn sweep_speed(problem: &Problem, colours: &solve::Colours, law: LocalLaw) {
 fn time_to_residual(problem: &Problem, colours: &solve::Colours, law: LocalLaw) {
     for acceleration in [Acceleration::None, Acceleration::ConjugateGradient] {
         for tolerance in [1e-2, 1e-3] {
-            let options = Options { tolerance, maximum_sweeps: 20_000, check_every: 10, law, acceleration };
+            let options = Options {
+                tolerance,
+                maximum_sweeps: 20_000,
+                check_every: 10,
+                law,
+                acceleration,
+                method: None,
+            };
             let start = Instant::now();
-            let solution = solve::solve(problem, colours, &options, |_| false, &mut Alone);
+            let solution = solve::solve(problem, &Hub::default(), colours, &options, |_| false, &mut Alone);
             println!(
                 "{law:?}, {acceleration:?}, to {tolerance:e}: {} sweeps, {:.1} ms, residual {:.2e}, worst {:.2e} m/s",
                 solution.sweeps,

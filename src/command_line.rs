@@ -1,6 +1,10 @@
 //! What can be said on the command line.
 
+use breccia::inspect::export::ExportArguments;
+use breccia::inspect::info::InfoArguments;
+use breccia::report::ReportArguments;
 use breccia::run::Restart;
+use breccia::solve_command::SolveArguments;
 use clap::{Args, Parser, Subcommand};
 use std::num::NonZeroU16;
 use std::path::PathBuf;
@@ -52,6 +56,10 @@ pub enum Task {
         /// A final.h5, or the directory of a run.
         path: PathBuf,
     },
+    Info(InfoArguments),
+    Export(ExportArguments),
+    Report(ReportArguments),
+    Solve(SolveArguments),
 }
 
 /// Runs a case.
@@ -105,6 +113,14 @@ pub struct RunArguments {
     /// Allows a restart although the physics of the case has changed, and says what has.
     #[arg(long, requires = "restart")]
     pub changed_case: bool,
+    /// Writes the contact problem of this step (counted from 1) to the output directory as FCLib files, with what the step found:
+    /// problem-STEP-global.hdf5, and problem-STEP-local.hdf5 up to 10,000 contact points. May be given several times.
+    #[arg(long, value_name = "STEP")]
+    pub dump_problem: Vec<u64>,
+    /// Compares all copies of bodies that ranks share, bit by bit after each sweep: slow, to look for mistakes in breccia or in
+    /// the machine. A difference ends the run.
+    #[arg(long)]
+    pub verify: bool,
 }
 
 fn assignment(text: &str) -> Result<(String, String), String> {

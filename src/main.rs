@@ -2,12 +2,13 @@
 
 mod command_line;
 
+use breccia::report::ReportArguments;
 use breccia::run::{self, Ending, Log, RunError};
 use breccia::setup::{self, SetupError};
-use breccia::{input, output};
+use breccia::{input, inspect, output};
 use clap::Parser;
 use command_line::{CommandLine, RunArguments, Task};
-use decomposition::{Comm, Solo, World};
+use decomposition::{Comm, Metered, Solo, World};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,6 +16,8 @@ use std::time::Instant;
 
 /// A wrong case.
 const INPUT: u8 = 1;
+/// A file that cannot be read or written.
+const FILES: u8 = 4;
 /// A panic, as Rust has it.
 const PANIC: i32 = 101;
 
@@ -33,6 +36,10 @@ fn main() -> ExitCode {
         Task::Schema => report(print(&format!("{:#}", input::schema()))),
         Task::Manual => report(print(&input::manual_markdown())),
         Task::Digest { path } => report(digest(&path)),
+        Task::Info(arguments) => report(info(&arguments)),
+        Task::Export(arguments) => report(export(&arguments)),
+        Task::Report(arguments) => report(story(&arguments)),
+        Task::Solve(arguments) => ExitCode::from(breccia::solve_command::run(&arguments)),
     }
 }
 
@@ -60,6 +67,10 @@ fn complain(message: &str) {
     let _ = writeln!(std::io::stderr(), "error: {message}");
 }
 
+fn complain_softly(message: &str) {
+    let _ = writeln!(std::io::stderr(), "note: {message}");
+}
+
 /// A reader that has gone (`| head`) is no failure.
 fn print(text: &str) -> Result<(), Failure> {
     let _ = writeln!(std::io::stdout(), "{text}");
@@ -74,10 +85,9 @@ fn check(case: &Path, set: &[(String, String)]) -> Result<(), Failure> {
             .push(format!("{from} is not there yet; what is said here leaves the bodies from it out"));
     }
     let setup = setup::build(&case, &Solo).map_err(|error| (INPUT, error.to_string()))?;
-    let machines = setup::machine::build(&case).map_err(|error| (INPUT, error.to_string()))?;
     print(&run::describe(&case, &setup.inventory))?;
-    if !machines.is_empty() {
-        print(&setup::machine::describe(&machines))?;
+    if !setup.machines.is_empty() {
+        print(&setup::machine::describe(setup.machines.mechanisms()))?;
     }
     print(&case.warnings.iter().map(|warning| format!("warning: {warning}\n")).collect::<String>())
 }
@@ -85,6 +95,24 @@ fn check(case: &Path, set: &[(String, String)]) -> Result<(), Failure> {
 fn digest(path: &Path) -> Result<(), Failure> {
     let file = if path.is_dir() { path.join("final.h5") } else { path.to_path_buf() };
     print(&output::digest(&file).map_err(|error| (INPUT, error.to_string()))?)
+}
+
+fn info(arguments: &inspect::info::InfoArguments) -> Result<(), Failure> {
+    let (text, whole) = inspect::info::info(arguments).map_err(|error| (FILES, error.to_string()))?;
+    print(text.trim_end())?;
+    if whole { Ok(()) } else { Err((FILES, "not all files are whole".into())) }
+}
+
+fn export(arguments: &inspect::export::ExportArguments) -> Result<(), Failure> {
+    let done = inspect::export::export(arguments).map_err(|error| (FILES, error.to_string()))?;
+    done.notes.iter().for_each(|note| complain_softly(note));
+    let files: Vec<String> = done.files.iter().map(|path| path.display().to_string()).collect();
+    print(&files.join("\n"))
+}
+
+fn story(arguments: &ReportArguments) -> Result<(), Failure> {
+    let page = breccia::report::report(arguments).map_err(|error| (FILES, error.to_string()))?;
+    print(&page.display().to_string())
 }
 
 /// `breccia run`, on all ranks. A rank that fails alone, by a panic, ends the others with it.
@@ -99,7 +127,9 @@ fn parallel(arguments: &RunArguments, begun: Instant) -> ExitCode {
         let who = if several { format!("rank {rank}: ") } else { String::new() };
         complain(&format!("{who}this is a mistake in breccia, please report it: {panic}"));
     }));
-    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(arguments, begun, &world)));
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        run(arguments, begun, &Metered::new(&world))
+    }));
     match outcome {
         Ok(Ok(Ending::Finished)) => ExitCode::SUCCESS,
         Ok(Ok(Ending::Stopped(signal))) => ExitCode::from(signal.exit_code()),
@@ -131,7 +161,9 @@ fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Endi
         restart: arguments.restart.clone(),
         changed_case: arguments.changed_case,
         case_text: case_text(arguments, &case),
+        dump_problems: arguments.dump_problem.clone(),
         threads,
+        verify: arguments.verify,
         begun,
     };
     run::check_same(&options, comm)?;
@@ -143,10 +175,6 @@ fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Endi
     ));
     log.say(&format!("{}: {}", arguments.case.display(), case.title));
     case.warnings.iter().for_each(|warning| log.say(&format!("warning: {warning}")));
-    if !case.machines.is_empty() {
-        let message = "a case with a [[machine]] can be checked but not yet run".to_string();
-        return Err(RunError::Options(message));
-    }
     let found = run::find(&case, &options, comm, &mut log)?;
     let setup = match &found {
         Some(found) => setup::resume(&case, &found.state, comm)?,

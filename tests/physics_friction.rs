@@ -144,7 +144,7 @@ fn step_as_siconos(time_step: f64, state: &[f64; 6]) -> ([f64; 6], f64) {
     let touches = state[1] - BALL + time_step * state[4] <= 0.0;
     let middle = state[1] + 0.5 * time_step * state[4];
     let mut stepper = friction_ball(time_step, if touches { middle - BALL } else { -10.0 }, state);
-    assert!(stepper.step().converged);
+    assert!(stepper.step().expect("no machine can fail").converged);
     let body = &stepper.scene().grains[0];
     let (place, velocity, spin) = (body.pose.position, body.velocity, body.angular_velocity.y);
     let angle = state[2] + 0.5 * time_step * (state[5] + spin);
@@ -307,7 +307,7 @@ fn follow_rod(stepper: &mut Stepper, friction: f64) -> (f64, f64) {
     let start = stepper.observe().kinetic_energy + stepper.observe().potential_energy;
     let (mut worst, mut hardest) = (0.0f64, 0.0f64);
     loop {
-        let report = stepper.step();
+        let report = stepper.step().expect("no machine can fail");
         if report.contact_points > 1 || report.step == 1000 {
             assert!(report.step > 50, "{report:?}");
             return (worst, hardest);

@@ -61,7 +61,7 @@ fn a_free_top_keeps_its_momentum_and_nearly_its_energy() {
             if step == 5_000 {
                 early = worst[1];
             }
-            stepper.step();
+            stepper.step().expect("no machine can fail");
             let body = &stepper.scene().grains[0];
             let scale = start.angular_momentum.norm();
             worst[0] = worst[0].max((body.angular_momentum - start.angular_momentum).norm() / scale);

@@ -85,6 +85,16 @@ impl ReducedOperators {
         self.mapped(slot, &arm, &self.velocity) + prescribed - self.rate(slot, &arm) * self.durations[0]
     }
 
+    /// Velocity of the body frame's origin and angular velocity at the end of the step if nothing touches.
+    pub fn free_twist(&self, slot: usize) -> [Vec3; 2] {
+        let jacobian = self.body_jacobian(slot);
+        let row = |axis: usize| {
+            let row = &jacobian[axis * self.nu..(axis + 1) * self.nu];
+            row.iter().zip(&self.free_velocity).map(|(j, v)| j * v).sum::<f64>()
+        };
+        [0, 3].map(|first| Vec3::from_fn(|axis, _| row(first + axis)) + read(&self.drift, 6 * slot + first))
+    }
+
     fn arm(&self, slot: usize, point: &Vec3) -> Vec3 {
         point - read(&self.poses, 7 * slot)
     }

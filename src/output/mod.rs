@@ -3,6 +3,7 @@
 pub mod contacts;
 pub mod digest;
 pub mod error;
+pub mod fclib;
 pub mod fields;
 mod hyperslab;
 mod icosphere;
@@ -12,6 +13,7 @@ mod parts;
 mod piece;
 mod polydata;
 pub mod ranks;
+pub mod reader;
 pub mod restore;
 #[cfg(test)]
 mod samples;

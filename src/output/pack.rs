@@ -108,6 +108,7 @@ impl Packed {
             Motion::Fixed => (0, 0),
             Motion::Kinematic(index) => (1, index),
             Motion::Free => (2, 0),
+            Motion::Machine(index) => (3, index),
         };
         self.id.push(body.id.0);
         self.group.push(body.group);
@@ -188,6 +189,7 @@ impl Packed {
             0 => Motion::Fixed,
             1 => Motion::Kinematic(self.prescribed[row]),
             2 => Motion::Free,
+            3 => Motion::Machine(self.prescribed[row]),
             other => return Err(format!("body {id} has the unknown motion {other}")),
         };
         Ok(Body {

@@ -2,6 +2,7 @@
 
 use crate::output::OutputError;
 use crate::setup::SetupError;
+use crate::step::StepError;
 use decomposition::Comm;
 use std::path::PathBuf;
 
@@ -51,6 +52,8 @@ pub enum RunError {
         directory.display()
     )]
     NotFinite { step: u64, time: f64, body: String, directory: PathBuf },
+    #[error("step {step} (t = {time:?} s): {source}")]
+    Step { step: u64, time: f64, source: StepError },
     #[error(transparent)]
     Output(#[from] OutputError),
     #[error("{}: cannot {action}: {source}", path.display())]
@@ -74,7 +77,7 @@ impl RunError {
             | RunError::ChangedClock { .. }
             | RunError::UnknownCase { .. } => 1,
             RunError::Options(_) => 2,
-            RunError::NotFinite { .. } => 3,
+            RunError::NotFinite { .. } | RunError::Step { .. } => 3,
             RunError::Output(_) | RunError::Io { .. } => 4,
             RunError::OtherRank { code, .. } => *code,
         }

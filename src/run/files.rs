@@ -2,6 +2,7 @@
 
 use super::checkpoints;
 use super::error::{RunError, agree};
+use super::machine_series;
 use super::progress::Log;
 use super::restart::LISTING;
 use super::statistics::Statistics;
@@ -13,8 +14,8 @@ use crate::output::{
     write_checkpoint,
 };
 use crate::scene::{Body, Scene};
-use crate::setup::{AchievedGrading, GRADINGS};
-use crate::step::{ContactView, Observation, StepReport, Stepper};
+use crate::setup::{AchievedGrading, GRADINGS, MACHINES};
+use crate::step::{ContactView, Machines, Observation, StepReport, Stepper, machines};
 use decomposition::Comm;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -23,8 +24,16 @@ use std::path::{Path, PathBuf};
 const SERIES_BATCH: usize = 256;
 
 /// All files that a run may write, beside `checkpoints/`, in the order in which people look at them.
-pub const NAMES: [&str; 6] =
-    ["bodies.vtkhdf", "contacts.vtkhdf", "series.csv", "series.h5", "final.h5", "summary.json"];
+pub const NAMES: [&str; 8] = [
+    "bodies.vtkhdf",
+    "contacts.vtkhdf",
+    "series.csv",
+    "series.h5",
+    "machines.csv",
+    "machines.h5",
+    "final.h5",
+    "summary.json",
+];
 
 /// Something is due whenever a multiple of an interval of simulated time has been reached or passed.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +61,8 @@ pub(super) struct Files<'c> {
     bodies: Option<BodyFile>,
     contacts: Option<ContactFile>,
     series: Series,
+    /// None without machines.
+    machines: Option<Series>,
     pictures: Schedule,
     rows: Schedule,
     /// The step that the last picture shows.
@@ -67,6 +78,15 @@ struct Position {
     pictured: Option<u64>,
     domain: Option<[Vec3; 2]>,
     series: Option<SeriesPosition>,
+    machines: Option<SeriesPosition>,
+}
+
+/// What a run writes to.
+struct Written {
+    bodies: Option<BodyFile>,
+    contacts: Option<ContactFile>,
+    series: Series,
+    machines: Option<Series>,
 }
 
 /// Names of attachments.
@@ -94,6 +114,7 @@ impl<'c> Files<'c> {
         directory: &Path,
         case: &Case,
         scene: &Scene,
+        machines: &Machines,
         comm: &'c dyn Comm,
     ) -> Result<Self, OutputError> {
         let domain = domain(scene, comm);
@@ -104,25 +125,30 @@ impl<'c> Files<'c> {
             .map(|options| ContactFile::create(&directory.join(CONTACTS), comm, options))
             .transpose()?;
         let series = Series::create(&directory.join("series.h5"), comm, columns(scene), SERIES_BATCH)?;
-        Ok(Self::with(directory, case, comm, bodies, contacts, series, domain))
+        let machines = (!machines.is_empty()).then(|| {
+            let columns = machine_series::columns(machines);
+            Series::create(&directory.join("machines.h5"), comm, columns, SERIES_BATCH)
+        });
+        let written = Written { bodies, contacts, series, machines: machines.transpose()? };
+        Ok(Self::with(directory, case, comm, written, domain))
     }
 
     fn with(
         directory: &Path,
         case: &Case,
         comm: &'c dyn Comm,
-        bodies: Option<BodyFile>,
-        contacts: Option<ContactFile>,
-        series: Series,
+        written: Written,
         domain: Option<Aabb>,
     ) -> Self {
         let (output, time_step) = (&case.output, case.simulation.time_step);
+        let Written { bodies, contacts, series, machines } = written;
         Self {
             directory: directory.to_path_buf(),
             comm,
             bodies,
             contacts,
             series,
+            machines,
             pictures: Schedule::new(output.interval, time_step),
             rows: Schedule::new(output.series_interval, time_step),
             pictured: None,
@@ -137,13 +163,15 @@ impl<'c> Files<'c> {
         directory: &Path,
         case: &Case,
         scene: &Scene,
+        machines: &Machines,
         comm: &'c dyn Comm,
         state: &StateFile,
         log: &mut Log,
     ) -> Result<Self, RunError> {
         let position = state.attachment(POSITION)?.and_then(|bytes| postcard::from_bytes(&bytes).ok());
         let known = position.is_some();
-        let position: Position = position.unwrap_or(Position { pictured: None, domain: None, series: None });
+        let position: Position =
+            position.unwrap_or(Position { pictured: None, domain: None, series: None, machines: None });
         let domain = match position.domain {
             Some([min, max]) => Some(Aabb { min, max }),
             None if known => None,
@@ -166,15 +194,21 @@ impl<'c> Files<'c> {
                 false => ContactFile::create(path, comm, options),
             })?),
         };
-        let columns = columns(scene);
-        let series = old.continued("series.csv", Ok(Some(())), |path, is_old| {
-            let (path, columns) = (path.with_extension("h5"), columns.clone());
-            match is_old {
-                true => Series::resume(&path, comm, columns, SERIES_BATCH, position.series),
-                false => Series::create(&path, comm, columns, SERIES_BATCH),
-            }
-        })?;
-        let files = Self::with(directory, case, comm, bodies, contacts, series, domain);
+        let mut series = |name: &str, columns: Vec<Column>, position: Option<SeriesPosition>| {
+            old.continued(name, Ok(Some(())), |path, is_old| {
+                let (path, columns) = (path.with_extension("h5"), columns.clone());
+                match is_old {
+                    true => Series::resume(&path, comm, columns, SERIES_BATCH, position),
+                    false => Series::create(&path, comm, columns, SERIES_BATCH),
+                }
+            })
+        };
+        let machines = (!machines.is_empty())
+            .then(|| series("machines.csv", machine_series::columns(machines), position.machines))
+            .transpose()?;
+        let series = series("series.csv", columns(scene), position.series)?;
+        let written = Written { bodies, contacts, series, machines };
+        let files = Self::with(directory, case, comm, written, domain);
         Ok(Self { pictured: position.pictured, ..files })
     }
 
@@ -184,7 +218,12 @@ impl<'c> Files<'c> {
     }
 
     /// Adds a row. Not collective: an error on rank 0 is on rank 0 alone.
-    pub fn add_row(&mut self, report: &StepReport, observed: &Observation) -> Result<(), OutputError> {
+    pub fn add_row(
+        &mut self,
+        report: &StepReport,
+        observed: &Observation,
+        machines: &Machines,
+    ) -> Result<(), OutputError> {
         let mut row = vec![
             report.step as f64,
             report.time,
@@ -200,12 +239,14 @@ impl<'c> Files<'c> {
         ];
         let vectors = [observed.momentum, observed.angular_momentum];
         row.extend(vectors.iter().chain(&observed.forces).flat_map(|vector| vector.iter().copied()));
-        self.series.append(&row)
+        self.series.append(&row)?;
+        self.machines.as_mut().map_or(Ok(()), |series| series.append(&machine_series::row(report, machines)))
     }
 
     /// Not collective, as `add_row`: brings waiting rows to the files, so that a person who looks finds them.
     pub fn flush_rows(&mut self) -> Result<(), OutputError> {
-        self.series.flush()
+        self.series.flush()?;
+        self.machines.as_mut().map_or(Ok(()), Series::flush)
     }
 
     pub fn picture_is_due(&self, step: u64) -> bool {
@@ -236,6 +277,8 @@ impl<'c> Files<'c> {
     pub fn write_checkpoint(&mut self, stepper: &Stepper, account: &Account) -> Result<String, RunError> {
         let (scene, physics) = (stepper.scene(), stepper.physics());
         let series = agree(self.comm, self.series.position().map_err(RunError::from))?;
+        let machines = self.machines.as_mut().map_or(Ok(None), Series::position);
+        let machines = agree(self.comm, machines.map_err(RunError::from))?;
         let mut attachments = Vec::new();
         let images = [
             (BODIES, self.bodies.as_mut().map(|file| file.image(self.comm))),
@@ -248,7 +291,7 @@ impl<'c> Files<'c> {
         }
         if self.comm.rank() == 0 {
             let domain = self.domain.map(|domain| [domain.min, domain.max]);
-            let position = Position { pictured: self.pictured, domain, series };
+            let position = Position { pictured: self.pictured, domain, series, machines };
             // Writing to memory cannot fail.
             attachments.push((POSITION.into(), postcard::to_allocvec(&position).unwrap_or_default()));
             attachments.push((STATISTICS.into(), account.statistics.encode()));
@@ -264,7 +307,7 @@ impl<'c> Files<'c> {
             groups: scene.groups.clone(),
             materials: scene.materials.clone(),
             extra: Vec::new(),
-            sections: Vec::new(),
+            sections: sections(stepper, self.comm),
         };
         checkpoints::make_folder(&self.directory, self.comm)?;
         let path = checkpoints::path(&self.directory, scene.step);
@@ -301,7 +344,8 @@ impl<'c> Files<'c> {
     pub fn close(self) -> Result<(), OutputError> {
         let bodies = self.bodies.map_or(Ok(()), BodyFile::close);
         let contacts = self.contacts.map_or(Ok(()), ContactFile::close);
-        bodies.and(contacts).and(self.series.close())
+        let machines = self.machines.map_or(Ok(()), Series::close);
+        bodies.and(contacts).and(self.series.close()).and(machines)
     }
 }
 
@@ -319,6 +363,17 @@ pub(super) fn remove_old(directory: &Path, comm: &dyn Comm) -> Result<(), RunErr
     let remove_all =
         || NAMES.iter().try_for_each(|name| remove(name)).and_then(|()| checkpoints::remove_all(directory));
     agree(comm, if comm.rank() == 0 { remove_all() } else { Ok(()) })
+}
+
+/// Collective: what the machines carry from step to step, which their owner knows.
+fn sections(stepper: &Stepper, comm: &dyn Comm) -> Vec<(String, Vec<u8>)> {
+    if stepper.machines().is_empty() {
+        return Vec::new();
+    }
+    // Writing to memory cannot fail.
+    let mut bytes = postcard::to_allocvec(&stepper.machines().save()).unwrap_or_default();
+    comm.broadcast(machines::OWNER, &mut bytes);
+    vec![(MACHINES.into(), bytes)]
 }
 
 /// The files of a run that goes on.
@@ -379,10 +434,13 @@ impl OldFiles<'_> {
     }
 }
 
-/// The bodies that this rank writes: its own, and on rank 0 those that all ranks hold.
+/// The bodies that this rank writes: its own, and on rank 0, which owns the machines, those that all ranks hold.
 fn own_bodies<'a>(scene: &'a Scene, comm: &dyn Comm) -> impl Iterator<Item = &'a Body> + use<'a> {
-    let statics = if comm.rank() == 0 { &scene.statics[..] } else { &[] };
-    statics.iter().chain(&scene.grains)
+    let common = [&scene.statics[..], &scene.machine_bodies[..]].map(|bodies| match comm.rank() {
+        machines::OWNER => bodies,
+        _ => &[],
+    });
+    common.into_iter().flatten().chain(&scene.grains)
 }
 
 fn impulse_rows(scene: &Scene) -> Vec<ImpulseRow> {
@@ -397,9 +455,10 @@ fn impulse_rows(scene: &Scene) -> Vec<ImpulseRow> {
     rows.collect()
 }
 
-/// A wall has no centre that a line of force could go to.
+/// A wall or a tool has no centre that a line of force could go to.
 fn contact_row(scene: &Scene, view: ContactView) -> ContactRow {
-    let is_static = |id| scene.statics.binary_search_by_key(&id, |body: &Body| body.id).is_ok();
+    let among = |bodies: &[Body], id| bodies.binary_search_by_key(&id, |body: &Body| body.id).is_ok();
+    let is_static = |id| among(&scene.statics, id) || among(&scene.machine_bodies, id);
     let end = |side: usize| if is_static(view.bodies[side]) { view.point } else { view.centres[side] };
     ContactRow {
         ids: view.bodies.map(|id| id.0),
@@ -458,7 +517,8 @@ fn body_options(case: &Case, domain: Option<Aabb>) -> Option<BodyOptions> {
 
 /// Collective: the box around all finite bodies at the start.
 fn domain(scene: &Scene, comm: &dyn Comm) -> Option<Aabb> {
-    let boxes = scene.statics.iter().chain(&scene.grains).map(|body| body.shape.aabb(&body.pose));
+    let all = scene.statics.iter().chain(&scene.machine_bodies).chain(&scene.grains);
+    let boxes = all.map(|body| body.shape.aabb(&body.pose));
     let finite = boxes.filter(|bounds| bounds.min.iter().chain(&bounds.max).all(|bound| bound.is_finite()));
     let own = finite.fold(Aabb::empty(), |all, one| all.union(&one));
     let mut bounds = [-own.min, own.max].map(<[f64; 3]>::from).concat();

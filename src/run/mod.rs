@@ -2,8 +2,10 @@
 
 mod checkpoints;
 mod describe;
+pub mod dump;
 mod error;
 mod files;
+mod machine_series;
 mod phases;
 mod progress;
 mod restart;
@@ -24,7 +26,7 @@ pub use summary::{Identity, Status, Summary};
 use crate::input::{Case, OnWriteError};
 use crate::scene::Body;
 use crate::setup::{Inventory, Setup};
-use crate::step::{Observation, StepReport, Stepper};
+use crate::step::{Cost, Observation, StepError, StepReport, Stepper};
 use decomposition::Comm;
 use error::agree;
 use files::{Account, Files};
@@ -52,7 +54,11 @@ pub struct Options {
     pub changed_case: bool,
     /// The case as text, with what the command line changed, for the final state.
     pub case_text: String,
+    /// Steps whose contact problems are written as FCLib files.
+    pub dump_problems: Vec<u64>,
     pub threads: usize,
+    /// Whether ranks compare their copies of shared bodies after each sweep.
+    pub verify: bool,
     /// When the program began.
     pub begun: Instant,
 }
@@ -95,14 +101,18 @@ pub fn run(
         log.say(&format!("the run has come to its end at step {last_step} already: nothing to do"));
         return Ok(Ending::Finished);
     }
+    dump::check(&options.dump_problems, setup.scene.step, last_step)?;
     prepare_directory(case, options, continued, comm, log)?;
-    let Setup { scene, physics, solver, decomposition, inventory } = setup;
+    let Setup { scene, machines, physics, solver, decomposition, inventory } = setup;
     let files = match continued {
-        Some(found) => Files::resume(&options.directory, case, &scene, comm, &found.state, log)?,
-        None => Files::create(&options.directory, case, &scene, comm)?,
+        Some(found) => Files::resume(&options.directory, case, &scene, &machines, comm, &found.state, log)?,
+        None => Files::create(&options.directory, case, &scene, &machines, comm)?,
     };
     let statistics = found.map(|found| files::statistics_at(&found.state)).transpose()?.flatten();
-    let stepper = Stepper::new(scene, physics, solver, decomposition, comm);
+    let mut stepper = Stepper::with_machines(scene, machines, physics, solver, decomposition, comm);
+    if options.verify {
+        stepper.verify_copies();
+    }
     let seconds_setup = options.begun.elapsed().as_secs_f64();
     let signals = Signals::listen();
     let directory = options.directory.clone();
@@ -282,9 +292,10 @@ impl Run<'_> {
         let closed = agree(comm, self.row_failure.map_or(Ok(()), Err).and(closed));
         let outcome = outcome.and_then(|ending| closed.map(|()| ending));
 
-        let mut seconds: Vec<(&str, f64)> = stepper.timers().phases().collect();
-        seconds.push(("output", self.output_seconds));
-        let table = PhaseTable::gather(&seconds, begun.elapsed().as_secs_f64(), comm);
+        let mut costs: Vec<(&str, Cost)> = stepper.timers().phases().collect();
+        costs.push(("output", Cost { seconds: self.output_seconds, ..Default::default() }));
+        let mut table = PhaseTable::gather(&costs, begun.elapsed().as_secs_f64(), comm);
+        table.steps = statistics.steps;
         let observed = stepper.observe();
         let (status, message) = status(&outcome);
         let summary = Summary {
@@ -300,6 +311,7 @@ impl Run<'_> {
             sweeps: statistics.sweeps(),
             residual: statistics.residual(),
             not_converged: statistics.not_converged,
+            migrated: statistics.migrated,
             worst_penetration: statistics.penetration(),
             kinetic_energy: observed.kinetic_energy,
             potential_energy: observed.potential_energy,
@@ -325,7 +337,17 @@ impl Run<'_> {
             self.add_picture()?;
         }
         while self.stepper.scene().step < self.last_step {
-            let report = self.stepper.step();
+            let step = self.stepper.scene().step + 1;
+            if self.options.dump_problems.contains(&step) {
+                self.stepper.keep_problem();
+            }
+            let report = self.stepper.step().map_err(|source| self.failed(source))?;
+            if self.options.dump_problems.contains(&step) {
+                let directory = &self.options.directory;
+                if let Some(text) = dump::write(&mut self.stepper, &report, directory, self.comm)? {
+                    self.log.say(&text);
+                }
+            }
             self.statistics.add(&report);
             self.observed = None;
             let verdict = self.agree_on_step(&report);
@@ -340,7 +362,8 @@ impl Run<'_> {
             if verdict.show {
                 let kinetic_energy = self.observed().kinetic_energy;
                 self.progress.show(self.log, &report, kinetic_energy, &self.statistics);
-                self.keep_row_failure(|files| files.flush_rows());
+                let flushed = self.timed(|run| run.files.flush_rows());
+                self.keep_row_failure(flushed);
             }
             if let Some(signal) = verdict.signal {
                 self.log.say(&format!("{}: ending after step {}", signal.name(), report.step));
@@ -408,6 +431,12 @@ impl Run<'_> {
         if std::mem::replace(&mut self.rows_wait, true) { Ok(()) } else { self.let_pass(error) }
     }
 
+    /// A step that could not be made, on all ranks.
+    fn failed(&self, source: StepError) -> RunError {
+        let step = self.stepper.scene().step + 1;
+        RunError::Step { step, time: self.stepper.physics().time(step), source }
+    }
+
     /// Collective: one small reduction a step. Whatever one rank has noticed, all act upon at the same step.
     fn agree_on_step(&self, report: &StepReport) -> Verdict {
         let lost = self.stepper.scene().grains.iter().find(|body| !is_finite(body));
@@ -454,7 +483,8 @@ impl Run<'_> {
     fn write(&mut self, report: &StepReport) -> Result<(), RunError> {
         if self.files.row_is_due(report.step) {
             let observed = self.observed().clone();
-            self.keep_row_failure(|files| files.add_row(report, &observed));
+            let added = self.timed(|run| run.files.add_row(report, &observed, run.stepper.machines()));
+            self.keep_row_failure(added);
         }
         if self.files.picture_is_due(report.step) {
             self.add_picture()?;
@@ -468,8 +498,7 @@ impl Run<'_> {
     }
 
     /// Only rank 0 writes the series: the others learn of its failure at the end of the next step.
-    fn keep_row_failure(&mut self, work: impl FnOnce(&mut Files) -> Result<(), crate::output::OutputError>) {
-        let result = self.timed(|run| work(&mut run.files));
+    fn keep_row_failure(&mut self, result: Result<(), crate::output::OutputError>) {
         if let Err(error) = result {
             self.row_failure.get_or_insert(error.into());
         }

@@ -16,6 +16,8 @@ pub enum Motion {
     Kinematic(u32),
     /// Moves by the laws of mechanics. Owned by one rank.
     Free,
+    /// Belongs to a machine; the index names the part in the scene. Every rank holds a copy.
+    Machine(u32),
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,12 +29,12 @@ pub struct Body {
     pub material: u32,
     pub motion: Motion,
     pub shape: Shape,
-    /// kg; infinite unless free.
+    /// kg; infinite for fixed and kinematic bodies.
     pub mass: f64,
-    /// Principal moments, kg m²: the body frame stands at the centre of mass along the principal axes.
+    /// Principal moments, kg m²: the frame of a free body stands at the centre of mass along the principal axes. Not used for others.
     pub inertia: Vec3,
     pub pose: Pose,
-    /// Of the centre of mass, world frame, m/s.
+    /// Of the body frame's origin, world frame, m/s.
     pub velocity: Vec3,
     /// World frame, rad/s.
     pub angular_velocity: Vec3,

@@ -9,10 +9,21 @@ pub use impulses::{Impulses, ManifoldKey, StoredImpulse};
 pub use laws::{Activation, ContactLaw, LawTable};
 
 use crate::geometry::{Pose, Vec3};
+use crate::machine::BodyIndex;
 use std::sync::Arc;
 
 /// A prescribed motion: the pose of the body at a time, whatever pushes it.
 pub type Prescribed = Arc<dyn Fn(f64) -> Pose + Send + Sync>;
+
+/// Which body of which machine a body is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MachinePart {
+    /// In the order of the case.
+    pub machine: u32,
+    pub body: BodyIndex,
+    /// Its place among the contact bodies of the machine; none if it is only drawn.
+    pub slot: Option<u32>,
+}
 
 /// What a rank holds of the simulated world.
 #[derive(Clone, Default)]
@@ -28,6 +39,11 @@ pub struct Scene {
     pub motions: Vec<Prescribed>,
     /// Fixed and kinematic bodies, ascending by id: the same on every rank.
     pub statics: Vec<Body>,
+    /// The bodies of machines that have a shape, ascending by id. Every rank holds them; at the end of a step only the owner of the
+    /// machines knows where they stand.
+    pub machine_bodies: Vec<Body>,
+    /// By the index in [`Motion::Machine`], which is the place in `machine_bodies`.
+    pub machine_parts: Vec<MachinePart>,
     /// The free bodies that this rank owns, ascending by id.
     pub grains: Vec<Body>,
     /// Of the contacts whose home this rank owns.
@@ -53,6 +69,8 @@ pub struct Physics {
     pub penetration_correction: f64,
     /// Penetration that is left alone, m.
     pub correction_slop: f64,
+    /// Overlap at the end of a step beyond which bodies are moved apart, m; 0 is off.
+    pub penetration_limit: f64,
 }
 
 impl Physics {

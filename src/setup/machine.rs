@@ -1,55 +1,17 @@
 //! From the machines of a case to mechanisms that can be stepped: masses of shapes, laws, first assembly.
 
-mod controller;
-mod formula;
-
-pub use controller::{Controller, ControllerState};
-
 use super::error::SetupError;
 use super::solids;
 use crate::geometry::{Mat3, Part, Pose, Shape, Vec3, mass_properties};
 use crate::input::{
     Case, CaseMachine, ContactVelocityChoice, ForceEvaluationChoice, MachineBody, PHASE_QUANTITIES,
 };
-use crate::machine::{
-    BodyIndex, BodySpec, ContactVelocity, ForceEvaluation, Law, Machine, MachineState, Model,
-};
-use serde::{Deserialize, Serialize};
+use crate::machine::{BodySpec, ContactVelocity, ForceEvaluation, Law, Machine, Model};
+use crate::mechanism::{self, Controller, ControllerState, Mechanism, MechanismShape, SavedMechanism};
 use std::fmt::Write as _;
 
-/// A machine that is ready to step.
-#[derive(Debug)]
-pub struct BuiltMachine {
-    pub machine: Machine,
-    /// To be updated at the start of every step, before anything else of the machine.
-    pub controller: Controller,
-    /// Of the bodies that have one, ascending by body.
-    pub shapes: Vec<MachineShape>,
-    /// Pairs of bodies with contacts that never touch each other, the lower one first, ascending.
-    pub apart: Vec<[BodyIndex; 2]>,
-}
-
-/// What a body of a machine looks like.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MachineShape {
-    pub body: BodyIndex,
-    /// In the frame of the machine's body, which need not stand at its centre of mass.
-    pub shape: Shape,
-    /// Index into the materials of the case.
-    pub material: u32,
-    /// Whether it touches others; otherwise it is only drawn.
-    pub contacts: bool,
-}
-
-/// What a checkpoint holds of a built machine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SavedMachine {
-    pub machine: MachineState,
-    pub controller: ControllerState,
-}
-
 /// The machines of a case, assembled at its start time, in the order of the case.
-pub fn build(case: &Case) -> Result<Vec<BuiltMachine>, SetupError> {
+pub fn build(case: &Case) -> Result<Vec<Mechanism>, SetupError> {
     let time = case.simulation.start_time;
     let start = |described: &CaseMachine| {
         let blueprint = Blueprint::new(case, described)?;
@@ -64,12 +26,12 @@ pub fn build(case: &Case) -> Result<Vec<BuiltMachine>, SetupError> {
 }
 
 /// The machines of a case as they were when they were saved, bit by bit.
-pub fn restore(case: &Case, saved: &[SavedMachine]) -> Result<Vec<BuiltMachine>, SetupError> {
+pub fn restore(case: &Case, saved: &[SavedMechanism]) -> Result<Vec<Mechanism>, SetupError> {
     if saved.len() != case.machines.len() {
         let (found, expected) = (saved.len(), case.machines.len());
         return Err(SetupError::Start(format!("found the state of {found} machine(s), expected {expected}")));
     }
-    let resume = |(described, saved): (&CaseMachine, &SavedMachine)| {
+    let resume = |(described, saved): (&CaseMachine, &SavedMechanism)| {
         let blueprint = Blueprint::new(case, described)?;
         let problem = |problem| SetupError::Machine { machine: described.name.clone(), problem };
         let machine =
@@ -80,12 +42,12 @@ pub fn restore(case: &Case, saved: &[SavedMachine]) -> Result<Vec<BuiltMachine>,
 }
 
 /// What `breccia check` says about the machines.
-pub fn describe(machines: &[BuiltMachine]) -> String {
+pub fn describe(machines: &[Mechanism]) -> String {
     let mut text = String::new();
     for built in machines {
         // Writing to a String cannot fail.
         let _ = write!(text, "\n{}", built.machine.describe());
-        let of = |shape: &MachineShape| built.machine.model().body_name(shape.body).to_string();
+        let of = |shape: &MechanismShape| built.machine.model().body_name(shape.body).to_string();
         let touching: Vec<String> = built.contact_shapes().map(of).collect();
         if !touching.is_empty() {
             let _ = writeln!(text, "  contacts: {}", touching.join(", "));
@@ -98,22 +60,6 @@ pub fn describe(machines: &[BuiltMachine]) -> String {
         }
     }
     text
-}
-
-impl BuiltMachine {
-    pub fn save(&self) -> SavedMachine {
-        SavedMachine { machine: self.machine.state(), controller: self.controller.state() }
-    }
-
-    /// The shapes that touch others, in the order of the slots of the machine's reduced operators.
-    pub fn contact_shapes(&self) -> impl Iterator<Item = &MachineShape> {
-        self.shapes.iter().filter(|shape| shape.contacts)
-    }
-
-    /// Whether two bodies of this machine can touch each other.
-    pub fn can_touch(&self, first: BodyIndex, second: BodyIndex) -> bool {
-        first != second && self.apart.binary_search(&[first.min(second), first.max(second)]).is_err()
-    }
 }
 
 /// Bodies with their masses, and a model without laws that knows where every coordinate stands.
@@ -142,7 +88,7 @@ impl Blueprint {
 
     fn model(&self, described: &CaseMachine) -> Result<Model, SetupError> {
         let mut builder =
-            described.builder(self.bodies.clone(), |law| formula::law(law, &self.outline, self.phase()));
+            described.builder(self.bodies.clone(), |law| mechanism::law(law, &self.outline, self.phase()));
         builder.gravity(self.gravity);
         builder
             .build()
@@ -159,7 +105,7 @@ impl Blueprint {
         described: &CaseMachine,
         mut machine: Machine,
         state: ControllerState,
-    ) -> Result<BuiltMachine, SetupError> {
+    ) -> Result<Mechanism, SetupError> {
         machine.set_force_evaluation(match described.force_evaluation {
             ForceEvaluationChoice::StartVelocity => ForceEvaluation::StartVelocity,
             ForceEvaluationChoice::MiddleVelocity => ForceEvaluation::MiddleVelocity,
@@ -169,13 +115,13 @@ impl Blueprint {
             ContactVelocityChoice::Ends => ContactVelocity::Ends,
         });
         let place = |body: &MachineBody| machine.model().body(&body.name);
-        let mut shapes: Vec<MachineShape> = described
+        let mut shapes: Vec<MechanismShape> = described
             .bodies
             .iter()
             .zip(self.shapes.iter())
             .filter_map(|(body, shape)| {
                 let (shape, material) = shape.clone()?;
-                Some(MachineShape { body: place(body)?, shape, material, contacts: body.contacts })
+                Some(MechanismShape { body: place(body)?, shape, material, contacts: body.contacts })
             })
             .collect();
         shapes.sort_by_key(|shape| shape.body);
@@ -191,7 +137,7 @@ impl Blueprint {
         }
         apart.sort_unstable();
         let controller = Controller::new(described, machine.model(), state, self.phase());
-        let mut built = BuiltMachine { machine, controller, shapes, apart };
+        let mut built = Mechanism { machine, controller, shapes, apart };
         built.controller.adopt(&mut built.machine);
         Ok(built)
     }

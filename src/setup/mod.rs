@@ -1,7 +1,8 @@
 //! From a validated case to a scene that can be stepped: shapes, masses, generated grains, start files, and the check that nothing
 //! overlaps at the start.
 //!
-//! Ids are global and the same on any number of ranks: fixed and kinematic bodies in the order of the case, free `[[body]]`, the
+//! Ids are global and the same on any number of ranks: fixed and kinematic bodies in the order of the case, bodies of machines that have a
+//! shape, free `[[body]]`, the
 //! grains of each `[[grains]]` by their index, and last the bodies taken from another run by ascending old id. A rank builds
 //! a contiguous share of each list; which share it owns later is decided by where the bodies are, not here.
 
@@ -18,13 +19,16 @@ mod tests;
 
 pub use error::{SetupError, agree};
 pub use inventory::{AchievedGrading, Group, GroupKind, Inventory};
-pub use resume::{GRADINGS, resume};
+pub use resume::{GRADINGS, MACHINES, resume};
 
 use crate::geometry::{Shape, Vec3};
 use crate::input::{self, BodyMotion, Case, CaseBody};
-use crate::scene::{Activation, Body, BodyId, ContactLaw, LawTable, Motion, Physics, Prescribed, Scene};
-use crate::solve;
-use crate::step::DecompositionOptions;
+use crate::mechanism::{Mechanism, MechanismShape};
+use crate::scene::{
+    Activation, Body, BodyId, ContactLaw, LawTable, MachinePart, Motion, Physics, Prescribed, Scene,
+};
+use crate::solve::{self, assembled::Method};
+use crate::step::{DecompositionOptions, Machines};
 use decomposition::Comm;
 use solids::Solid;
 use std::sync::Arc;
@@ -32,6 +36,7 @@ use std::sync::Arc;
 /// Everything that a run starts from.
 pub struct Setup {
     pub scene: Scene,
+    pub machines: Machines,
     pub physics: Physics,
     pub solver: solve::Options,
     pub decomposition: DecompositionOptions,
@@ -42,8 +47,14 @@ pub struct Setup {
 /// Collective: builds the scene of a case. An error on one rank is an error on all.
 pub fn build(case: &Case, comm: &dyn Comm) -> Result<Setup, SetupError> {
     let named = named_bodies(case);
-    let (shapes, mut scene, free) = agree(comm, named)?;
-    let mut next_id = (scene.statics.len() + free.len()) as u64;
+    let (shapes, mut scene, mut free) = agree(comm, named)?;
+    let mechanisms = agree(comm, machine::build(case))?;
+    let mut next_id = scene.statics.len() as u64;
+    add_machine_bodies(&mechanisms, &mut next_id, &mut scene);
+    for body in &mut free {
+        body.id = BodyId(next_id);
+        next_id += 1;
+    }
     let mut inventory = Inventory::new(case);
     if comm.rank() == 0 {
         scene.grains = free;
@@ -64,8 +75,39 @@ pub fn build(case: &Case, comm: &dyn Comm) -> Result<Setup, SetupError> {
         cell_size: case.decomposition.cell_size,
         imbalance_threshold: case.decomposition.imbalance_threshold,
     };
-    overlap::check(&mut scene, &decomposition, &inventory, comm)?;
-    Ok(Setup { scene, physics: physics(case), solver: solver(case), decomposition, inventory })
+    overlap::check(&mut scene, &mechanisms, &decomposition, &inventory, comm)?;
+    let machines = Machines::new(mechanisms);
+    Ok(Setup { scene, machines, physics: physics(case), solver: solver(case), decomposition, inventory })
+}
+
+/// The bodies of machines that have a shape, with ids after those of fixed and kinematic bodies and groups after all others.
+fn add_machine_bodies(mechanisms: &[Mechanism], next_id: &mut u64, scene: &mut Scene) {
+    for (machine, mechanism) in mechanisms.iter().enumerate() {
+        let model = mechanism.machine.model();
+        let mut slots = 0..;
+        for MechanismShape { body, shape, material, contacts } in &mechanism.shapes {
+            let index = scene.machine_bodies.len() as u32;
+            let pose = mechanism.machine.pose(*body);
+            let twist = mechanism.machine.body_twist(*body, &pose.position);
+            scene.machine_bodies.push(Body {
+                id: BodyId(*next_id),
+                group: scene.groups.len() as u32,
+                material: *material,
+                motion: Motion::Machine(index),
+                shape: shape.clone(),
+                mass: model.mass(*body),
+                inertia: Vec3::zeros(),
+                pose,
+                velocity: twist.linear,
+                angular_velocity: twist.angular,
+                angular_momentum: Vec3::zeros(),
+            });
+            let slot = if *contacts { slots.next() } else { None };
+            scene.machine_parts.push(MachinePart { machine: machine as u32, body: *body, slot });
+            scene.groups.push(format!("{}.{}", model.name(), model.body_name(*body)));
+            *next_id += 1;
+        }
+    }
 }
 
 /// The shapes, a scene with everything but free bodies, and the free `[[body]]`: the same on every rank.
@@ -103,7 +145,7 @@ fn named_bodies(case: &Case) -> Result<(Vec<Shape>, Scene, Vec<Body>), SetupErro
             }
         }
     }
-    for (id, body) in scene.statics.iter_mut().chain(&mut free).enumerate() {
+    for (id, body) in scene.statics.iter_mut().enumerate() {
         body.id = BodyId(id as u64);
     }
     Ok((shapes, scene, free))
@@ -156,6 +198,7 @@ fn physics(case: &Case) -> Physics {
         warm_start: case.solver.warm_start,
         penetration_correction: case.solver.penetration_correction,
         correction_slop: case.solver.correction_slop,
+        penetration_limit: case.solver.penetration_limit,
     }
 }
 
@@ -169,6 +212,13 @@ fn solver(case: &Case) -> solve::Options {
         law: match case.solver.local_law {
             input::LocalLaw::Projected => solve::LocalLaw::Projected,
             input::LocalLaw::Exact => solve::LocalLaw::Exact,
+        },
+        method: match case.solver.method {
+            input::SolverMethod::Coloured => None,
+            input::SolverMethod::Auto => Some(Method::Auto),
+            input::SolverMethod::Nsgs => Some(Method::Nsgs),
+            input::SolverMethod::Nncg => Some(Method::Nncg),
+            input::SolverMethod::ProxNewton => Some(Method::ProxNewton),
         },
         acceleration: match case.solver.acceleration {
             input::Acceleration::None => solve::Acceleration::None,

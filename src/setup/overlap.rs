@@ -7,8 +7,10 @@ use super::error::SetupError;
 use super::inventory::Inventory;
 use crate::contact::detect::{Candidate, Contact, Detector};
 use crate::geometry::{Aabb, Vec3};
+use crate::mechanism::Mechanism;
 use crate::scene::{Body, BodyId, Motion, Scene};
-use crate::step::{DecompositionOptions, halo, partition};
+use crate::step::halo::{self, HaloMemory};
+use crate::step::{DecompositionOptions, balance};
 use decomposition::Comm;
 
 /// Share of the smaller bounding radius by which bodies may penetrate each other.
@@ -26,25 +28,45 @@ struct Overlap {
 /// Collective: an error that names the worst pair of all ranks. Grains go to the ranks that own their space.
 pub(super) fn check(
     scene: &mut Scene,
+    mechanisms: &[Mechanism],
     options: &DecompositionOptions,
     inventory: &Inventory,
     comm: &dyn Comm,
 ) -> Result<(), SetupError> {
-    let partition = partition(scene, options, comm);
+    let partition = balance::first_partition(scene, options, comm);
     halo::migrate(scene, &partition, comm);
     let boxes: Vec<Aabb> = scene.grains.iter().map(|body| body.shape.aabb(&body.pose)).collect();
-    let halo = halo::exchange_ghosts(scene, &boxes, &partition, comm);
-    let all = scene.grains.iter().chain(&halo.ghosts).chain(&scene.statics);
-    let candidate = |body| Candidate { body, reach: 0.0, movable: body.motion == Motion::Free };
+    let halo = halo::exchange_ghosts(scene, &boxes, &partition, &mut HaloMemory::default(), comm);
+    let touching = |body: &&Body| match body.motion {
+        Motion::Machine(part) => scene.machine_parts[part as usize].slot.is_some(),
+        _ => true,
+    };
+    let machines = scene.machine_bodies.iter().filter(touching);
+    let all = scene.grains.iter().chain(&halo.ghosts).chain(&scene.statics).chain(machines);
+    let candidate = |body: _| Candidate { body, reach: 0.0, movable: is_movable(body) };
     let candidates: Vec<Candidate> = all.map(candidate).collect();
-    let owns = |place: &Vec3| partition.owner_of_point((*place).into()) == comm.rank();
-    let meet = |a: &Body, b: &Body| scene.laws.between(a.material, b.material).map(|_| 0.0);
+    let owns = |_: &Body, _: &Body, place: &Vec3| partition.owner_of_point((*place).into()) == comm.rank();
+    let meet = |a: &Body, b: &Body| {
+        let law = scene.laws.between(a.material, b.material);
+        law.filter(|_| may_meet(scene, mechanisms, a, b)).map(|_| 0.0)
+    };
     let contacts = Detector::default().detect(&candidates, owns, meet);
     let (worst, count) = worst(&overlaps(&candidates, &contacts), comm);
     let Some(worst) = worst else { return Ok(()) };
     let [first, second] = [0, 1].map(|side| inventory.describe(BodyId(worst.ids[side]), worst.groups[side]));
     let Overlap { depth, tolerance, .. } = worst;
     Err(SetupError::Overlap { first, second, depth, tolerance, more: count - 1 })
+}
+
+fn is_movable(body: &Body) -> bool {
+    matches!(body.motion, Motion::Free | Motion::Machine(_))
+}
+
+/// Bodies of one machine that never touch each other may overlap.
+fn may_meet(scene: &Scene, mechanisms: &[Mechanism], a: &Body, b: &Body) -> bool {
+    let [Motion::Machine(a), Motion::Machine(b)] = [a.motion, b.motion] else { return true };
+    let [a, b] = [a, b].map(|part| scene.machine_parts[part as usize]);
+    a.machine != b.machine || mechanisms[a.machine as usize].can_touch(a.body, b.body)
 }
 
 /// The pairs that are too deep, each once: the parts of clusters are in one run of contacts.

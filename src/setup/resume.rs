@@ -11,9 +11,10 @@ use super::error::{SetupError, agree};
 use super::{AchievedGrading, Inventory, Setup};
 use crate::geometry::{Pose, Vec3};
 use crate::input::Case;
+use crate::mechanism::{Mechanism, SavedMechanism};
 use crate::output::{Digest, ImpulseRow, StateFile, share};
 use crate::scene::{Body, BodyId, Impulses, ManifoldKey, Motion, Scene, StoredImpulse};
-use crate::step::DecompositionOptions;
+use crate::step::{DecompositionOptions, Machines, machines};
 use decomposition::Comm;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -24,11 +25,16 @@ pub const GRADINGS: &str = "gradings";
 /// Rows of impulses that are read at a time.
 const ROWS: u64 = 1 << 16;
 
+/// Name of the section with the state of the machines, by machine.
+pub const MACHINES: &str = "machines";
+
 /// Where a body that is not free stands at the checkpoint.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Driven {
     id: BodyId,
     group: u32,
+    /// Whether it belongs to a machine.
+    moves: bool,
     pose: Pose,
     velocity: Vec3,
     angular_velocity: Vec3,
@@ -37,6 +43,9 @@ struct Driven {
 /// Collective: the scene of a case at the moment of a checkpoint. An error on one rank is an error on all.
 pub fn resume(case: &Case, file: &StateFile, comm: &dyn Comm) -> Result<Setup, SetupError> {
     let (_, mut scene, _) = agree(comm, super::named_bodies(case))?;
+    let mechanisms = agree(comm, mechanisms(case, file))?;
+    let mut next_id = scene.statics.len() as u64;
+    super::add_machine_bodies(&mechanisms, &mut next_id, &mut scene);
     agree(comm, take_names(&mut scene, file))?;
     let mut digest = Digest::new();
     let rows = share(file.body_count(), comm.rank(), comm.size());
@@ -64,7 +73,20 @@ pub fn resume(case: &Case, file: &StateFile, comm: &dyn Comm) -> Result<Setup, S
         imbalance_threshold: case.decomposition.imbalance_threshold,
     };
     let (physics, solver) = (super::physics(case), super::solver(case));
-    Ok(Setup { scene, physics, solver, decomposition, inventory })
+    let machines = Machines::new(mechanisms);
+    Ok(Setup { scene, machines, physics, solver, decomposition, inventory })
+}
+
+/// The machines as they were saved.
+fn mechanisms(case: &Case, file: &StateFile) -> Result<Vec<Mechanism>, SetupError> {
+    let saved: Vec<SavedMechanism> = match file.section(MACHINES) {
+        None => Vec::new(),
+        Some(bytes) => postcard::from_bytes(bytes).map_err(|error| {
+            let path = file.path().display();
+            SetupError::Restart(format!("{path}: the state of its machines cannot be read: {error}"))
+        })?,
+    };
+    super::machine::restore(case, &saved)
 }
 
 /// Groups and materials by their numbers in the file, which must be those of the case; a `[start]` has added groups of its own.
@@ -92,6 +114,7 @@ fn everywhere(own: Vec<Body>, comm: &dyn Comm) -> Vec<Driven> {
         .map(|body| Driven {
             id: body.id,
             group: body.group,
+            moves: matches!(body.motion, Motion::Machine(_)),
             pose: body.pose,
             velocity: body.velocity,
             angular_velocity: body.angular_velocity,
@@ -176,17 +199,27 @@ fn read_impulses(
         first = rows.end;
         for row in file.read_impulses(rows)? {
             digest.add_impulse(&row);
-            let rank = homes.rank(home(&row.ids.map(BodyId), driven));
+            let rank = match home(&row.ids.map(BodyId), driven) {
+                (home, true) => homes.rank(home),
+                // Contacts without a free body live with the machines.
+                (_, false) => machines::OWNER,
+            };
             outgoing.entry(rank).or_default().push((row.ids, row.parts, row.feature, row.impulse));
         }
     }
     Ok(outgoing)
 }
 
-/// The first of two bodies that moves freely.
-fn home(ids: &[BodyId; 2], driven: &[Driven]) -> BodyId {
-    let is_free = |id: &&BodyId| driven.binary_search_by_key(*id, |driven| driven.id).is_err();
-    *ids.iter().find(is_free).unwrap_or(&ids[0])
+/// The first of two bodies that moves freely, else the first that belongs to a machine; and whether it is free.
+fn home(ids: &[BodyId; 2], driven: &[Driven]) -> (BodyId, bool) {
+    let rank = |id: BodyId| match driven.binary_search_by_key(&id, |driven| driven.id) {
+        Err(_) => 0,
+        Ok(place) if driven[place].moves => 1,
+        Ok(_) => 2,
+    };
+    let ranks = ids.map(rank);
+    let first = usize::from(ranks[0] > ranks[1]);
+    (ids[first], ranks[first] == 0)
 }
 
 /// Collective.
@@ -218,7 +251,7 @@ fn gathered(mut rows: Vec<ImpulseRow>, driven: &[Driven]) -> Impulses {
     for points in rows.chunk_by(|a, b| key(a) == key(b)) {
         let stored = points.iter().map(|row| StoredImpulse { feature: row.feature, impulse: row.impulse });
         let key = key(&points[0]);
-        impulses.push(home(&key.bodies, driven), key, stored);
+        impulses.push(home(&key.bodies, driven).0, key, stored);
     }
     impulses.sort();
     impulses
@@ -259,16 +292,17 @@ mod tests {
         let at = |id: u64| Driven {
             id: BodyId(id),
             group: 0,
+            moves: id == 1,
             pose: Pose::identity(),
             velocity: Vec3::zeros(),
             angular_velocity: Vec3::zeros(),
         };
-        let rows = vec![row([2, 3], 9), row([2, 3], 4), row([0, 3], 7), row([2, 3], 5)];
+        let rows = vec![row([2, 3], 9), row([2, 3], 4), row([0, 3], 7), row([2, 3], 5), row([0, 1], 8)];
         let impulses = gathered(rows, &[at(0), at(1)]);
         let entries: Vec<_> = impulses
             .iter()
             .map(|(home, _, points)| (home.0, points.iter().map(|point| point.feature).collect::<Vec<_>>()))
             .collect();
-        assert_eq!(entries, [(2, vec![9, 4, 5]), (3, vec![7])]);
+        assert_eq!(entries, [(1, vec![8]), (2, vec![9, 4, 5]), (3, vec![7])]);
     }
 }

@@ -48,6 +48,7 @@ impl ConjugateGradient {
         for (saved, impulse) in self.impulses.iter_mut().zip(sweep.row_impulses()) {
             *saved = impulse;
         }
+        sweep.hub.remember();
         sweep.run(interface);
         let mut sum = [ExactSum::default()];
         sweep.add_squared_steps(&self.impulses, &mut sum[0]);

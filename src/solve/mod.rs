@@ -1,10 +1,15 @@
 //! The contact problem and its solution: bodies with masses and free velocities, manifolds with frames and arms; nothing
 //! of shapes, time or files.
 //!
-//! [`Problem`] (what) → [`colour`] (in which order) → [`Sweep`] (the coloured Gauss–Seidel) → [`residual`] (how good).
+//! [`Problem`] (what) → [`colour`] (in which order) → [`Sweep`] (the coloured Gauss–Seidel) → [`residual`] (how good). Contacts of
+//! machines stand beside it in a [`Hub`].
 
 mod accelerate;
+pub mod assembled;
+mod block;
 pub mod colour;
+pub mod hub;
+mod kernel;
 pub mod lanes;
 pub mod law;
 pub mod problem;
@@ -13,7 +18,8 @@ pub mod solver;
 pub mod sweep;
 
 pub use colour::Colours;
+pub use hub::{Hub, HubMachine};
 pub use problem::{Inertia, Manifold, Point, Problem, Twist};
 pub use residual::Residual;
-pub use solver::{Acceleration, Alone, Interface, LocalLaw, Options, Solution, solve};
+pub use solver::{Acceleration, Alone, HubSolution, Interface, LocalLaw, Options, Solution, solve};
 pub use sweep::Sweep;

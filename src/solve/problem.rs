@@ -13,9 +13,10 @@
 
 use crate::geometry::{Mat3, Vec3};
 use crate::scene::ManifoldKey;
+use serde::{Deserialize, Serialize};
 
 /// Linear and angular velocity, world frame. Half a cache line each, so that the sweep loads four numbers at once.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub struct Twist {
     pub linear: [f64; 3],
@@ -31,7 +32,7 @@ impl Twist {
 }
 
 /// Inverse mass and inverse inertia tensor in the world frame; all zero for a body that contacts cannot move.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub struct Inertia {
     pub inverse_mass: f64,

@@ -1,9 +1,11 @@
 //! Sweeps until the residual is met.
 
 use super::accelerate::ConjugateGradient;
+use super::assembled::Method;
 use super::colour::Colours;
+use super::hub::Hub;
 use super::problem::{Problem, Twist};
-use super::residual::{Meter, Partial, Residual};
+use super::residual::{Partial, Residual};
 use super::sweep::Sweep;
 use decomposition::ExactSum;
 
@@ -37,6 +39,8 @@ pub struct Options {
     pub check_every: usize,
     pub law: LocalLaw,
     pub acceleration: Acceleration,
+    /// A solver for the assembled problem in place of the coloured sweep, for [`crate::step`]; the solver here does not look at it.
+    pub method: Option<Method>,
 }
 
 impl Default for Options {
@@ -47,6 +51,7 @@ impl Default for Options {
             check_every: 10,
             law: LocalLaw::default(),
             acceleration: Acceleration::default(),
+            method: None,
         }
     }
 }
@@ -57,9 +62,19 @@ pub struct Solution {
     pub velocities: Vec<Twist>,
     /// One for each point, contact frame.
     pub impulses: Vec<[f64; 3]>,
+    pub hub: HubSolution,
     pub sweeps: usize,
     pub residual: Residual,
     pub converged: bool,
+}
+
+/// The part of a solution that belongs to the machines. Empty but on the rank that owns them.
+#[derive(Clone, Debug, Default)]
+pub struct HubSolution {
+    /// `v_u` of each machine at the end of the step.
+    pub velocities: Vec<Vec<f64>>,
+    /// One for each point of the hub, contact frame.
+    pub impulses: Vec<[f64; 3]>,
 }
 
 /// What the sweep needs of other ranks. [`Alone`] on one rank.
@@ -70,6 +85,15 @@ pub trait Interface {
     /// The interior is done too: take in what other ranks sent for this colour.
     fn finish(&mut self, colour: usize, velocities: &mut [Twist]);
 
+    /// Brings the velocities of the bodies that touch a machine to the machine's rank, by [`Hub::bodies`].
+    fn gather_hub(&mut self, velocities: &[Twist], hub: &mut [Twist]);
+
+    /// Takes them back to all ranks that use them.
+    fn scatter_hub(&mut self, hub: &[Twist], velocities: &mut [Twist]);
+
+    /// A sweep is over: all copies of a body must be equal.
+    fn end_sweep(&mut self, _velocities: &[Twist]) {}
+
     /// Adds up exact sums over all ranks.
     fn sum(&mut self, sums: &mut [ExactSum]);
 
@@ -77,13 +101,17 @@ pub trait Interface {
     fn reduce(&mut self, partial: &mut Partial);
 }
 
-/// One rank.
+/// One rank, and no machine that touches a body.
 pub struct Alone;
 
 impl Interface for Alone {
     fn begin(&mut self, _colour: usize, _velocities: &[Twist]) {}
 
     fn finish(&mut self, _colour: usize, _velocities: &mut [Twist]) {}
+
+    fn gather_hub(&mut self, _velocities: &[Twist], _hub: &mut [Twist]) {}
+
+    fn scatter_hub(&mut self, _hub: &[Twist], _velocities: &mut [Twist]) {}
 
     fn sum(&mut self, _sums: &mut [ExactSum]) {}
 
@@ -92,28 +120,30 @@ impl Interface for Alone {
 
 pub fn solve(
     problem: &Problem,
+    hub: &Hub,
     colours: &Colours,
     options: &Options,
     shared: impl Fn(u32) -> bool,
     interface: &mut dyn Interface,
 ) -> Solution {
-    let mut sweep = Sweep::new(problem, colours, options.law, shared);
+    let mut sweep = Sweep::new(problem, hub, colours, options.law, shared);
     sweep.start(interface);
-    let meter = Meter::new(problem);
     let mut gradient = match options.acceleration {
         Acceleration::None => None,
         Acceleration::ConjugateGradient => Some(ConjugateGradient::new(&sweep)),
     };
     let mut sweeps = 0;
     loop {
-        let impulses = sweep.impulses(problem.points.len());
-        let mut partial = meter.measure(&sweep.velocities, &impulses);
+        let mut partial = sweep.measure();
         interface.reduce(&mut partial);
         let residual = partial.finish();
         let converged = residual.natural_map <= options.tolerance;
         if converged || sweeps >= options.maximum_sweeps || residual.natural_map.is_nan() {
+            let impulses = sweep.impulses(problem.points.len());
             sweep.velocities.truncate(problem.inertia.len());
-            return Solution { velocities: sweep.velocities, impulses, sweeps, residual, converged };
+            let hub =
+                HubSolution { impulses: sweep.hub.impulses(), velocities: sweep.hub.machine_velocities };
+            return Solution { velocities: sweep.velocities, impulses, hub, sweeps, residual, converged };
         }
         for k in 0..options.check_every.min(options.maximum_sweeps - sweeps) {
             match &mut gradient {

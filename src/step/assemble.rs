@@ -1,10 +1,12 @@
 //! From contacts to the contact problem: frames, arms, bias, starting impulses (31)–(32).
 
+use super::machines::Machines;
 use crate::contact::detect::{Candidate, Contact};
 use crate::geometry::Vec3;
 use crate::scene::{
-    Activation, Body, BodyId, ContactLaw, Impulses, LawTable, ManifoldKey, Motion, StoredImpulse,
+    Activation, Body, BodyId, ContactLaw, Impulses, ManifoldKey, Motion, Scene, StoredImpulse,
 };
+use crate::solve::hub::HubPoint;
 use crate::solve::problem::contact_frame;
 use crate::solve::{Inertia, Manifold, Point, Problem, Twist};
 
@@ -15,105 +17,288 @@ pub struct PointInfo {
     pub gap: f64,
     /// World, in the middle between the two surfaces.
     pub position: Vec3,
+    /// How far apart the surfaces ought to be already, m: with [`TakesPart::All`] after an impact, else 0.
+    pub lead: f64,
 }
 
-/// The home of a contact: its first free body.
+/// The home of a contact: its first free body; if there is none, the first that belongs to a machine.
 pub fn home(bodies: [&Body; 2]) -> BodyId {
-    if bodies[0].motion == Motion::Free { bodies[0].id } else { bodies[1].id }
+    let rank = |body: &Body| match body.motion {
+        Motion::Free => 0,
+        Motion::Machine(_) => 1,
+        Motion::Fixed | Motion::Kinematic(_) => 2,
+    };
+    if rank(bodies[0]) <= rank(bodies[1]) { bodies[0].id } else { bodies[1].id }
 }
 
 pub struct Assembled {
     pub problem: Problem,
     /// One for each point of the problem.
     pub points: Vec<PointInfo>,
+    /// Contacts of machines and of other hubs, ascending by key.
+    pub hub: Vec<HubContact>,
 }
 
-pub fn assemble<'a>(
-    candidates: &[Candidate],
+/// A contact that is solved in the hub phase.
+pub struct HubContact {
+    pub key: ManifoldKey,
+    /// Places in the list of candidates.
+    pub slots: [u32; 2],
+    pub frame: [Vec3; 3],
+    pub friction: f64,
+    pub points: Vec<HubPoint>,
+    /// One for each point.
+    pub infos: Vec<PointInfo>,
+}
+
+/// What contacts are assembled from.
+pub struct Parts<'a> {
+    pub candidates: &'a [Candidate<'a>],
+    pub scene: &'a Scene,
+    pub machines: &'a Machines,
+    /// Where the impulses of the last step are looked for.
+    pub stored: [&'a Impulses; 2],
+    pub warm_start: bool,
+    pub time_step: f64,
+    pub takes_part: TakesPart,
+}
+
+/// Which points of a gap-activated contact are in the contact problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TakesPart {
+    /// Closed ones, as in the paper.
+    Closed,
+    /// Closed ones, and those that carried an impulse in the last step. Where bodies rest without overlap, the curvature of their
+    /// motion would otherwise open a contact at `q_m` for a step and let it strike in the next one.
+    ClosedOrHeld,
+    /// All that were found, to move bodies apart at the end of a step. Points that an impact drives apart have a lead: they are to be where
+    /// they would be had they left each other at the start of the step. The impact came up to half a step before or after that, so
+    /// that on average nothing comes late.
+    All,
+}
+
+pub fn assemble(
     contacts: &[Contact],
     inertia: Vec<Inertia>,
     free_velocity: Vec<Twist>,
-    laws: &LawTable,
-    stored: [Option<&'a Impulses>; 2],
-    time_step: f64,
+    parts: &Parts,
 ) -> Assembled {
-    let mut problem = Problem { inertia, free_velocity, ..Default::default() };
-    problem.manifolds.reserve(contacts.len());
-    let mut points = Vec::with_capacity(contacts.len() * 4);
+    let problem = Problem { inertia, free_velocity, ..Default::default() };
+    let mut assembled = Assembled { problem, points: Vec::new(), hub: Vec::new() };
+    assembled.problem.manifolds.reserve(contacts.len());
+    assembled.points.reserve(contacts.len() * 4);
     for contact in contacts {
-        let bodies = contact.slots.map(|slot| candidates[slot as usize].body);
-        let Some(law) = laws.between(bodies[0].material, bodies[1].material) else { continue };
-        let frame = contact_frame(contact.patch.normal);
-        let first_point = problem.points.len() as u32;
-        // Its home is an own body or a ghost: in one of the two lists.
-        let find = |stored: &&'a Impulses| stored.find(home(bodies), &contact.key);
-        let old = stored.iter().flatten().map(find).find(|old| !old.is_empty()).unwrap_or(&[]);
-        for point in &contact.patch.points {
-            if law.activation == Activation::GapActivated && point.gap > 0.0 {
-                continue;
+        let bodies = contact.slots.map(|slot| parts.candidates[slot as usize].body);
+        let Some(law) = parts.scene.laws.between(bodies[0].material, bodies[1].material) else { continue };
+        let on_machine = bodies.iter().any(|body| matches!(body.motion, Motion::Machine(_)));
+        let assembler = Assembler { contact, bodies, law, frame: contact_frame(contact.patch.normal), parts };
+        if on_machine {
+            assembled.hub.extend(assembler.machine_contact());
+        } else {
+            assembler.add_manifold(&mut assembled);
+        }
+    }
+    assembled
+}
+
+impl Assembled {
+    /// Takes the contacts of some bodies out of the problem and puts them among those of the hub phase.
+    pub fn separate(&mut self, hubs: &[BodyId]) {
+        let problem = &mut self.problem;
+        let is_hub = |manifold: &Manifold| manifold.key.bodies.iter().any(|id| hubs.contains(id));
+        if !problem.manifolds.iter().any(is_hub) {
+            return;
+        }
+        let all = Problem {
+            manifolds: std::mem::take(&mut problem.manifolds),
+            points: std::mem::take(&mut problem.points),
+            ..Default::default()
+        };
+        let infos = std::mem::take(&mut self.points);
+        for (index, manifold) in all.manifolds.iter().enumerate() {
+            let places = all.points_of(index);
+            if is_hub(manifold) {
+                let Manifold { key, slots, frame, friction, .. } = *manifold;
+                let points = all.points[places.clone()].iter().map(|point| hub_point(problem, slots, point));
+                let (points, infos) = (points.collect(), infos[places].to_vec());
+                self.hub.push(HubContact { key, slots, frame, friction, points, infos });
+            } else {
+                let first_point = problem.points.len() as u32;
+                problem.manifolds.push(Manifold { first_point, ..manifold.clone() });
+                problem.points.extend_from_slice(&all.points[places.clone()]);
+                self.points.extend_from_slice(&infos[places]);
             }
-            let position = (point.on_a + point.on_b) * 0.5;
-            let arms = bodies.map(|body| position - body.pose.position);
-            problem.points.push(Point {
+        }
+        self.hub.sort_unstable_by_key(|contact| contact.key);
+    }
+}
+
+/// A point between bodies, one of which may be fixed or kinematic.
+fn hub_point(problem: &Problem, slots: [u32; 2], point: &Point) -> HubPoint {
+    let given = |side: usize| {
+        let slot = slots[side] as usize;
+        let twist = &problem.free_velocity[slot];
+        let velocity = Vec3::from(twist.linear) + Vec3::from(twist.angular).cross(&point.arms[side]);
+        if problem.inertia[slot].is_movable() { Vec3::zeros() } else { velocity }
+    };
+    let Point { arms, bias, impulse } = *point;
+    HubPoint { arms, jacobians: Default::default(), given: given(1) - given(0), bias, impulse }
+}
+
+/// One contact in the making.
+struct Assembler<'a> {
+    contact: &'a Contact,
+    bodies: [&'a Body; 2],
+    law: &'a ContactLaw,
+    frame: [Vec3; 3],
+    parts: &'a Parts<'a>,
+}
+
+impl Assembler<'_> {
+    fn add_manifold(&self, assembled: &mut Assembled) {
+        let first_point = assembled.problem.points.len() as u32;
+        let old = self.old();
+        for (info, arms) in self.points() {
+            let impulse = self.carried(old, info.feature);
+            let bias = self.bias(&info, &arms);
+            assembled.problem.points.push(Point { arms, bias, impulse });
+            assembled.points.push(info);
+        }
+        if assembled.problem.points.len() as u32 > first_point {
+            let Contact { key, slots, .. } = *self.contact;
+            let (frame, friction) = (self.frame, self.law.friction);
+            assembled.problem.manifolds.push(Manifold { key, slots, frame, friction, first_point });
+        }
+    }
+
+    fn machine_contact(&self) -> Option<HubContact> {
+        let old = self.old();
+        let (mut points, mut infos) = (Vec::new(), Vec::new());
+        for (info, arms) in self.points() {
+            points.push(HubPoint {
                 arms,
-                bias: bias(law, point.gap, &frame[0], bodies, &arms, time_step),
-                impulse: carried(old, point.feature, &frame, law.friction),
+                jacobians: [0, 1].map(|side| self.jacobian(side, &info.position)),
+                given: self.given(1, &info, &arms) - self.given(0, &info, &arms),
+                bias: self.bias(&info, &arms),
+                impulse: self.carried(old, info.feature),
             });
-            points.push(PointInfo { feature: point.feature, gap: point.gap, position });
+            infos.push(info);
         }
-        if problem.points.len() as u32 > first_point {
-            let manifold = Manifold {
-                key: contact.key,
-                slots: contact.slots,
-                frame,
-                friction: law.friction,
-                first_point,
-            };
-            problem.manifolds.push(manifold);
+        let Contact { key, slots, .. } = *self.contact;
+        let (frame, friction) = (self.frame, self.law.friction);
+        (!points.is_empty()).then_some(HubContact { key, slots, frame, friction, points, infos })
+    }
+
+    /// The points that take part, with their arms.
+    fn points(&self) -> impl Iterator<Item = (PointInfo, [Vec3; 2])> {
+        let held = |feature: u32| {
+            let mut old = self.old().iter();
+            old.any(|stored| stored.feature == feature && stored.impulse != Vec3::zeros())
+        };
+        let active = move |gap: f64, feature: u32| match (self.law.activation, self.parts.takes_part) {
+            (Activation::Predictive, _) | (_, TakesPart::All) => true,
+            (_, TakesPart::Closed) => gap <= 0.0,
+            (_, TakesPart::ClosedOrHeld) => gap <= 0.0 || held(feature),
+        };
+        self.contact.patch.points.iter().filter(move |point| active(point.gap, point.feature)).map(
+            move |point| {
+                let position = (point.on_a + point.on_b) * 0.5;
+                let arms = self.bodies.map(|body| position - body.pose.position);
+                let mut info = PointInfo { feature: point.feature, gap: point.gap, position, lead: 0.0 };
+                let bounces = self.law.activation == Activation::GapActivated && self.law.restitution > 0.0;
+                if self.parts.takes_part == TakesPart::All && bounces && held(point.feature) {
+                    info.lead = self.parts.time_step * self.normal_velocity(&info, &arms).max(0.0);
+                }
+                (info, arms)
+            },
+        )
+    }
+
+    /// What the last step stored for this contact: with its home, which is an own body or a ghost and so in one of the two lists.
+    fn old(&self) -> &[StoredImpulse] {
+        let found = self.parts.stored.iter().map(|stored| stored.find(home(self.bodies), &self.contact.key));
+        found.into_iter().find(|old| !old.is_empty()).unwrap_or(&[])
+    }
+
+    /// The last step's impulse at the same features, turned into the new frame and back into the friction cone.
+    fn carried(&self, old: &[StoredImpulse], feature: u32) -> [f64; 3] {
+        let same = old.iter().find(|stored| stored.feature == feature);
+        let Some(stored) = same.filter(|_| self.parts.warm_start) else { return [0.0; 3] };
+        let local = Vec3::from_fn(|axis, _| self.frame[axis].dot(&stored.impulse));
+        crate::solve::residual::project_on_cone(local, self.law.friction).into()
+    }
+
+    /// `e V_n⁻`, with the velocities at the start of the step, or `g/h`.
+    fn bias(&self, info: &PointInfo, arms: &[Vec3; 2]) -> f64 {
+        match self.law.activation {
+            Activation::Predictive => info.gap.max(0.0) / self.parts.time_step,
+            Activation::GapActivated if self.law.restitution == 0.0 => 0.0,
+            Activation::GapActivated => self.law.restitution * self.normal_velocity(info, arms),
         }
     }
-    Assembled { problem, points }
-}
 
-/// `e V_n⁻`, with the velocities at the start of the step, or `g/h`.
-fn bias(
-    law: &ContactLaw,
-    gap: f64,
-    normal: &Vec3,
-    bodies: [&Body; 2],
-    arms: &[Vec3; 2],
-    time_step: f64,
-) -> f64 {
-    match law.activation {
-        Activation::Predictive => gap.max(0.0) / time_step,
-        Activation::GapActivated if law.restitution == 0.0 => 0.0,
-        Activation::GapActivated => {
-            let at = |side: usize| bodies[side].velocity + bodies[side].angular_velocity.cross(&arms[side]);
-            law.restitution * normal.dot(&(at(1) - at(0)))
+    /// At the start of the step; at its end, once it is finished.
+    fn normal_velocity(&self, info: &PointInfo, arms: &[Vec3; 2]) -> f64 {
+        let before = [0, 1].map(|side| self.velocity_before(side, info, arms));
+        self.frame[0].dot(&(before[1] - before[0]))
+    }
+
+    fn velocity_before(&self, side: usize, info: &PointInfo, arms: &[Vec3; 2]) -> Vec3 {
+        let body = self.bodies[side];
+        match self.parts.machines.place(self.parts.scene, body) {
+            Some((operators, slot)) => operators.point_velocity_before(slot, &info.position),
+            None => body.velocity + body.angular_velocity.cross(&arms[side]),
+        }
+    }
+
+    /// `H_redᵀ` (27) of one end; empty if it does not belong to a machine.
+    fn jacobian(&self, side: usize, position: &Vec3) -> Vec<f64> {
+        let place = self.parts.machines.place(self.parts.scene, self.bodies[side]);
+        let Some((operators, slot)) = place else { return Vec::new() };
+        let mut jacobian = vec![0.0; 3 * operators.nu];
+        operators.point_jacobian(slot, position, &mut jacobian);
+        jacobian
+    }
+
+    /// The part of an end's velocity at the end of the step that no impulse changes.
+    fn given(&self, side: usize, info: &PointInfo, arms: &[Vec3; 2]) -> Vec3 {
+        let body = self.bodies[side];
+        match body.motion {
+            Motion::Free => Vec3::zeros(),
+            Motion::Fixed | Motion::Kinematic(_) => body.velocity + body.angular_velocity.cross(&arms[side]),
+            Motion::Machine(_) => {
+                let place = self.parts.machines.place(self.parts.scene, body);
+                place.map_or(Vec3::zeros(), |(operators, slot)| operators.point_offset(slot, &info.position))
+            }
         }
     }
 }
 
-/// The last step's impulse at the same features, turned into the new frame and back into the friction cone.
-fn carried(old: &[StoredImpulse], feature: u32, frame: &[Vec3; 3], friction: f64) -> [f64; 3] {
-    let Some(stored) = old.iter().find(|stored| stored.feature == feature) else { return [0.0; 3] };
-    let local = Vec3::from_fn(|axis, _| frame[axis].dot(&stored.impulse));
-    crate::solve::residual::project_on_cone(local, friction).into()
-}
-
-/// The impulses of a solution, to be kept for the next step: (home, key, points), in the order of the manifolds.
+/// The impulses of a solution, to be kept for the next step: (home, key, points), in the order of the manifolds, and then of the
+/// contacts of hubs.
 pub fn impulses_of<'a>(
     candidates: &'a [Candidate],
     assembled: &'a Assembled,
     solved: &'a [[f64; 3]],
+    hub: &'a [[f64; 3]],
 ) -> impl Iterator<Item = (BodyId, ManifoldKey, Vec<StoredImpulse>)> + 'a {
     let problem = &assembled.problem;
-    problem.manifolds.iter().enumerate().map(move |(index, manifold)| {
-        let bodies = manifold.slots.map(|slot| candidates[slot as usize].body);
-        let stored = |place: usize| StoredImpulse {
-            feature: assembled.points[place].feature,
-            impulse: (0..3).map(|axis| manifold.frame[axis] * solved[place][axis]).sum(),
-        };
-        (home(bodies), manifold.key, problem.points_of(index).map(stored).collect())
-    })
+    let bodies = |slots: [u32; 2]| slots.map(|slot| candidates[slot as usize].body);
+    let stored = |frame: &[Vec3; 3], info: &PointInfo, impulse: &[f64; 3]| StoredImpulse {
+        feature: info.feature,
+        impulse: (0..3).map(|axis| frame[axis] * impulse[axis]).sum(),
+    };
+    let grains = problem.manifolds.iter().enumerate().map(move |(index, manifold)| {
+        let places = problem.points_of(index);
+        let points =
+            places.map(|place| stored(&manifold.frame, &assembled.points[place], &solved[place])).collect();
+        (home(bodies(manifold.slots)), manifold.key, points)
+    });
+    let mut next = hub.iter();
+    let hubs = assembled.hub.iter().map(move |contact| {
+        let points = contact.infos.iter().zip(next.by_ref());
+        let points = points.map(|(info, impulse)| stored(&contact.frame, info, impulse)).collect();
+        (home(bodies(contact.slots)), contact.key, points)
+    });
+    grains.chain(hubs)
 }

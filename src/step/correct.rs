@@ -10,6 +10,7 @@
 //! moves bodies by `h w`. Velocities, and with them momentum and kinetic energy, are not touched: nothing is thrown apart.
 
 use super::assemble::Assembled;
+use super::hub::Gathered;
 use crate::scene::{Body, Physics};
 use crate::solve::{self, Acceleration, Colours, Interface, LocalLaw, Options, Problem, Twist};
 use decomposition::Comm;
@@ -20,27 +21,56 @@ const OPTIONS: Options = Options {
     maximum_sweeps: 20,
     check_every: 5,
     law: LocalLaw::Projected,
+    method: None,
     acceleration: Acceleration::None,
 };
 
-/// The displacement velocities by slot; none if nothing is to be done anywhere. Collective.
+/// Displacement velocities.
+pub struct Shifts {
+    /// By slot.
+    pub bodies: Vec<Twist>,
+    /// By machine, of its independent coordinates; on the owner of the machines.
+    pub machines: Vec<Vec<f64>>,
+}
+
+/// What is added to the normal displacement velocity at a gap.
+pub fn bias(gap: f64, physics: &Physics) -> f64 {
+    let slop = physics.correction_slop;
+    if gap < -slop {
+        physics.penetration_correction * (gap + slop) / physics.time_step
+    } else {
+        gap.max(0.0) / physics.time_step
+    }
+}
+
+/// None if nothing is to be done anywhere. Collective.
 pub fn correct(
     assembled: &Assembled,
+    gathered: &Gathered,
     colours: &Colours,
     physics: &Physics,
     shared: impl Fn(u32) -> bool,
     interface: &mut dyn Interface,
     comm: &dyn Comm,
-) -> Option<Vec<Twist>> {
+) -> Option<Shifts> {
     if physics.penetration_correction == 0.0 {
         return None;
     }
     let slop = physics.correction_slop;
-    let mut deepest = [assembled.points.iter().map(|point| -point.gap - slop).fold(0.0, f64::max)];
+    let infos = assembled.points.iter().chain(assembled.hub.iter().flat_map(|contact| &contact.infos));
+    let mut deepest = [infos.map(|point| -point.gap - slop).fold(0.0, f64::max)];
     comm.max_f64(&mut deepest);
     if deepest[0] <= 0.0 {
         return None;
     }
+    let bias = |gap: f64| bias(gap, physics);
+    let (problem, hub) = (from_rest(assembled, bias), gathered.from_rest(bias));
+    let solution = solve::solve(&problem, &hub, colours, &OPTIONS, shared, interface);
+    Some(Shifts { bodies: solution.velocities, machines: solution.hub.velocities })
+}
+
+/// The same contacts without friction, between bodies at rest.
+pub fn from_rest(assembled: &Assembled, bias: impl Fn(f64) -> f64) -> Problem {
     let mut problem = Problem {
         free_velocity: vec![Twist::default(); assembled.problem.inertia.len()],
         ..assembled.problem.clone()
@@ -50,19 +80,21 @@ pub fn correct(
     }
     for (point, info) in problem.points.iter_mut().zip(&assembled.points) {
         point.impulse = [0.0; 3];
-        point.bias = if info.gap < -slop {
-            physics.penetration_correction * (info.gap + slop) / physics.time_step
-        } else {
-            info.gap.max(0.0) / physics.time_step
-        };
+        point.bias = bias(info.gap - info.lead);
     }
-    Some(solve::solve(&problem, colours, &OPTIONS, shared, interface).velocities)
+    problem
 }
 
-/// Moves the bodies; `shifts` by slot, own bodies first.
-pub fn apply(bodies: &mut [Body], shifts: Option<&[Twist]>, physics: &Physics) {
+/// The way that each machine's independent coordinates go; empty for none.
+pub fn machine_ways(shifts: &Option<Shifts>, physics: &Physics) -> Vec<Vec<f64>> {
+    let way = |velocity: &Vec<f64>| velocity.iter().map(|speed| speed * physics.time_step).collect();
+    shifts.as_ref().map_or(Vec::new(), |shifts| shifts.machines.iter().map(way).collect())
+}
+
+/// Moves the bodies; they are the first of the slots.
+pub fn apply(bodies: &mut [Body], shifts: &Option<Shifts>, physics: &Physics) {
     let Some(shifts) = shifts else { return };
-    for (body, shift) in bodies.iter_mut().zip(shifts) {
+    for (body, shift) in bodies.iter_mut().zip(&shifts.bodies) {
         body.pose =
             super::motion::moved(&body.pose, &shift.linear.into(), &shift.angular.into(), physics.time_step);
     }

@@ -1,25 +1,33 @@
 //! One time step: the paper's Algorithm 1. The only physics that talks to other ranks.
 
 pub mod assemble;
+pub(crate) mod balance;
 mod correct;
 pub mod halo;
+mod hub;
 pub mod interface;
+pub mod machines;
 pub mod motion;
 pub mod observe;
+mod project;
 #[cfg(test)]
 mod tests;
 pub mod timers;
+pub mod whole;
 
+pub use machines::{Loads, Machines};
 pub use observe::Observation;
-pub use timers::{Phase, Timers};
+pub use timers::{Cost, Phase, Timers};
+pub use whole::Dump;
 
 use crate::contact::detect::{Candidate, Detector};
 use crate::geometry::{Aabb, Vec3};
-use crate::scene::{Activation, Body, BodyId, Physics, Scene};
-use crate::solve::{self, Inertia, Residual, Solution, Twist};
-use assemble::Assembled;
-use decomposition::{Cells, Comm, ExactSum, Partition};
-use halo::Halo;
+use crate::scene::{Activation, Body, BodyId, ManifoldKey, Motion, Physics, Scene};
+use crate::solve::{self, Inertia, Manifold, Residual, Solution, Twist};
+use assemble::{Assembled, HubContact, Parts, PointInfo, TakesPart};
+use decomposition::{Comm, ExactSum, Partition};
+use halo::{Halo, HaloMemory};
+use serde::{Deserialize, Serialize};
 
 /// How space is shared among ranks.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,7 +57,7 @@ pub struct StepReport {
     pub sweeps: usize,
     pub residual: Residual,
     pub converged: bool,
-    /// Deepest overlap found at `q_m`, m, ≥ 0.
+    /// Deepest overlap found at `q_m`, m, ≥ 0; with a limit of penetration that at the end of the step.
     pub worst_penetration: f64,
     /// Bodies that changed ranks.
     pub migrated: u64,
@@ -68,30 +76,38 @@ pub struct ContactView {
     pub gap: f64,
 }
 
+/// Why a step could not be made: the same on every rank.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+pub enum StepError {
+    #[error("machine {machine:?}: {problem}")]
+    Machine { machine: String, problem: String },
+}
+
 /// A scene with everything needed to step it.
 pub struct Stepper<'c> {
     scene: Scene,
+    machines: Machines,
     physics: Physics,
     options: solve::Options,
     comm: &'c dyn Comm,
     decomposition: DecompositionOptions,
     partition: Partition,
     detector: Detector,
+    memory: HaloMemory,
+    /// Whether copies of shared bodies are compared after each sweep.
+    verify: bool,
+    projector: project::Projector,
     timers: Timers,
     contacts: Vec<ContactView>,
     /// Three sums for each static body: what contacts gave it in the last step.
     wall_impulses: Vec<ExactSum>,
+    /// Whether the next step is to keep its contact problem.
+    dump_due: bool,
+    dump: Option<Dump>,
 }
 
-/// Edge of a cell by the radius of the largest grain: small enough to balance well, large enough that few grains cross a border.
-const CELL_EDGE_BY_RADIUS: f64 = 2.0;
-/// Steps between two looks at the balance: stones fall a few of their sizes in that time.
-const BALANCE_EVERY: u64 = 100;
-/// Cells in all: the table that every rank holds.
-const MOST_CELLS: usize = 1 << 20;
-
 impl<'c> Stepper<'c> {
-    /// Collective. `scene.grains` may hold any share of the free bodies on each rank; they are sent to their owners.
+    /// A scene without machines. Collective, see [`with_machines`](Self::with_machines).
     pub fn new(
         scene: Scene,
         physics: Physics,
@@ -99,26 +115,54 @@ impl<'c> Stepper<'c> {
         decomposition: DecompositionOptions,
         comm: &'c dyn Comm,
     ) -> Self {
-        let partition = partition(&scene, &decomposition, comm);
+        Self::with_machines(scene, Machines::default(), physics, options, decomposition, comm)
+    }
+
+    /// Collective. `scene.grains` may hold any share of the free bodies on each rank; they are sent to their owners.
+    pub fn with_machines(
+        scene: Scene,
+        machines: Machines,
+        physics: Physics,
+        options: solve::Options,
+        decomposition: DecompositionOptions,
+        comm: &'c dyn Comm,
+    ) -> Self {
+        let partition = balance::first_partition(&scene, &decomposition, comm);
         let mut stepper = Self {
             wall_impulses: vec![ExactSum::default(); 3 * scene.statics.len()],
             scene,
+            machines,
             physics,
             options,
             comm,
             decomposition,
             partition,
             detector: Detector::default(),
+            memory: HaloMemory::default(),
+            verify: false,
+            projector: project::Projector::default(),
             timers: Timers::default(),
             contacts: Vec::new(),
+            dump_due: false,
+            dump: None,
         };
+        stepper.machines.place_bodies(&mut stepper.scene);
         stepper.scene.grains.sort_unstable_by_key(|body| body.id);
         halo::migrate(&mut stepper.scene, &stepper.partition, comm);
         stepper
     }
 
+    /// Compares, from now on and after each sweep, all copies of shared bodies bit by bit, and panics if two differ. Slow: for tests.
+    pub fn verify_copies(&mut self) {
+        self.verify = true;
+    }
+
     pub fn scene(&self) -> &Scene {
         &self.scene
+    }
+
+    pub fn machines(&self) -> &Machines {
+        &self.machines
     }
 
     pub fn physics(&self) -> &Physics {
@@ -129,9 +173,19 @@ impl<'c> Stepper<'c> {
         &self.timers
     }
 
-    /// This rank's contact points of the last step, ascending by bodies.
+    /// This rank's contact points of the last step, ascending by bodies, those of machines and other hubs last.
     pub fn contacts(&self) -> impl Iterator<Item = ContactView> {
         self.contacts.iter().copied()
+    }
+
+    /// Lets the next step keep its contact problem. All ranks ask alike.
+    pub fn keep_problem(&mut self) {
+        self.dump_due = true;
+    }
+
+    /// The problem that was asked for, on rank 0, once.
+    pub fn take_problem(&mut self) -> Option<Dump> {
+        self.dump.take()
     }
 
     /// Collective.
@@ -140,40 +194,77 @@ impl<'c> Stepper<'c> {
     }
 
     /// Algorithm 1. Collective.
-    pub fn step(&mut self) -> StepReport {
-        let Self { scene, physics, options, comm, partition, detector, timers, .. } = self;
+    pub fn step(&mut self) -> Result<StepReport, StepError> {
+        let Self {
+            scene,
+            machines,
+            physics,
+            options,
+            comm,
+            partition,
+            detector,
+            projector,
+            timers,
+            dump_due,
+            dump,
+            ..
+        } = self;
         let comm: &dyn Comm = *comm;
         let gravity = (physics.gravity)(physics.time(scene.step));
 
-        let boxes = timers.time(Phase::Predict, || {
+        timers.time(Phase::Machine, comm, || machines.begin(scene, physics, comm))?; // (16)–(27)
+        let boxes = timers.time(Phase::Predict, comm, || {
             motion::predict(scene, physics); // (29)
             reach_boxes(scene, physics, &gravity)
         });
-        let halo = timers.time(Phase::Halo, || halo::exchange_ghosts(scene, &boxes, partition, comm));
-        let view = View::new(scene, &halo, physics, &gravity);
-        let contacts = timers.time(Phase::Detect, || {
-            let owns = |place: &Vec3| partition.owner_of_point((*place).into()) == comm.rank();
-            detector.detect(&view.candidates, owns, |a, b| looks_ahead(scene, a, b))
+        let halo = timers.time(Phase::Halo, comm, || {
+            halo::exchange_ghosts(scene, &boxes, partition, &mut self.memory, comm)
         });
-        let assembled = timers.time(Phase::Assemble, || view.assemble(&contacts, scene, &halo, physics));
-        let (colours, mut ranks) = timers.time(Phase::Colour, || {
-            interface::connect(&assembled.problem, &view.ids, scene.grains.len(), &halo, comm)
+        let view = View::new(scene, &halo, machines, physics, &gravity);
+        let contacts = timers.time(Phase::Detect, comm, || {
+            let owns = |a: &Body, b: &Body, place: &Vec3| pair_owner(a, b, place, partition) == comm.rank();
+            detector.detect(&view.candidates, owns, |a, b| looks_ahead(scene, machines, physics, a, b))
+        });
+        let takes_part =
+            if physics.penetration_limit > 0.0 { TakesPart::ClosedOrHeld } else { TakesPart::Closed };
+        let mut assembled = timers.time(Phase::Assemble, comm, || {
+            view.assemble(&contacts, scene, machines, &halo, physics, takes_part)
+        });
+        let (colours, mut ranks) = timers.time(Phase::Colour, comm, || {
+            interface::connect(&mut assembled, &view.ids, scene.grains.len(), &halo, self.verify, comm)
+        });
+        let gathered = timers.time(Phase::Colour, comm, || {
+            let here = hub::Here { view: &view, scene, halo: &halo, comm };
+            let (gathered, exchange) = hub::gather(&assembled.hub, machines, &here, &ranks);
+            ranks.set_hub(exchange);
+            gathered
         });
         let shared = |slot: u32| halo.others.get(slot as usize).is_some_and(|others| !others.is_empty());
-        let solution = timers.time(Phase::Solve, || {
-            solve::solve(&assembled.problem, &colours, options, shared, &mut ranks) // (33)
+        let share = whole::Share { assembled: &assembled, ids: &view.ids, hub: &gathered.hub };
+        let solution = timers.time(Phase::Solve, comm, || match options.method {
+            None => solve::solve(&assembled.problem, &gathered.hub, &colours, options, shared, &mut ranks), // (33)
+            Some(method) => whole::solve(&share, method, options, comm),
         });
-        let shifts = timers.time(Phase::Correct, || {
-            correct::correct(&assembled, &colours, physics, shared, &mut ranks, comm)
+        if std::mem::take(dump_due) {
+            *dump = whole::gather(&share, Some(&solution), comm).map(|whole| whole.dump());
+        }
+        let shifts = timers.time(Phase::Correct, comm, || {
+            correct::correct(&assembled, &gathered, &colours, physics, shared, &mut ranks, comm)
         });
+        let hub_impulses = gathered.impulses_back(&solution.hub.impulses, comm);
         let impulses = halo::store_impulses(
-            assemble::impulses_of(&view.candidates, &assembled, &solution.impulses),
+            assemble::impulses_of(&view.candidates, &assembled, &solution.impulses, &hub_impulses),
             |home| view.owner_of(home, scene.grains.len(), &halo),
             comm,
         );
-        self.contacts = contact_views(&view, &assembled, &solution);
+        self.contacts = contact_views(&view, &assembled, &solution.impulses, &hub_impulses);
         let View { inertia, free_velocity, .. } = view;
-        timers.time(Phase::Finish, || {
+        let ways = correct::machine_ways(&shifts, physics);
+        timers.time(Phase::Machine, comm, || {
+            let touched = gathered.body_impulses(&solution.hub.impulses, scene);
+            machines.finish(scene, &solution.hub.velocities, &ways, &touched, comm)
+        })?;
+        timers.time(Phase::Finish, comm, || {
             for (slot, body) in scene.grains.iter_mut().enumerate() {
                 motion::finish(
                     body,
@@ -183,19 +274,24 @@ impl<'c> Stepper<'c> {
                     physics,
                 ); // (30)
             }
-            correct::apply(&mut scene.grains, shifts.as_deref(), physics);
+            correct::apply(&mut scene.grains, &shifts, physics);
             motion::finish_statics(scene, physics);
             scene.impulses = impulses;
             scene.step += 1;
         });
-        let moved = timers.time(Phase::Migrate, || {
-            if imbalance(scene, comm) > self.decomposition.imbalance_threshold {
-                *partition = crate::step::partition(scene, &self.decomposition, comm);
+        let left = timers
+            .time(Phase::Correct, comm, || projector.project(scene, machines, physics, partition, comm))?;
+        let moved = timers.time(Phase::Migrate, comm, || {
+            let work = balance::work(scene, &self.contacts);
+            if balance::is_due(scene, &work, &self.decomposition, comm) {
+                *partition = balance::partition(scene, &work, &self.decomposition, Some(partition), comm);
             }
             halo::migrate(scene, partition, comm)
         });
         self.gather_wall_impulses();
-        self.report(&assembled, &solution, colours.count, moved)
+        let mut report = self.report(&assembled, &solution, colours.count, moved);
+        report.worst_penetration = left.unwrap_or(report.worst_penetration);
+        Ok(report)
     }
 
     fn gather_wall_impulses(&mut self) {
@@ -213,10 +309,13 @@ impl<'c> Stepper<'c> {
     }
 
     fn report(&self, assembled: &Assembled, solution: &Solution, colours: usize, moved: usize) -> StepReport {
-        let problem = &assembled.problem;
-        let mut counts = [problem.manifolds.len() as i64, problem.points.len() as i64, moved as i64];
+        let (problem, hub) = (&assembled.problem, &assembled.hub);
+        let manifolds = problem.manifolds.len() + hub.len();
+        let infos = assembled.points.iter().chain(hub.iter().flat_map(|contact| &contact.infos));
+        let points = infos.clone().count();
+        let mut counts = [manifolds as i64, points as i64, moved as i64];
         self.comm.sum_i64(&mut counts);
-        let mut deepest = [assembled.points.iter().map(|point| -point.gap).fold(0.0, f64::max)];
+        let mut deepest = [infos.map(|point| -point.gap).fold(0.0, f64::max)];
         self.comm.max_f64(&mut deepest);
         StepReport {
             step: self.scene.step,
@@ -233,7 +332,7 @@ impl<'c> Stepper<'c> {
     }
 }
 
-/// The bodies of a step by slot: own ones, ghosts, then fixed and kinematic ones.
+/// The bodies of a step by slot: own ones, ghosts, then fixed and kinematic ones, then those of machines that touch others.
 struct View<'a> {
     candidates: Vec<Candidate<'a>>,
     /// Of the movable ones.
@@ -243,8 +342,8 @@ struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    fn new(scene: &'a Scene, halo: &'a Halo, physics: &Physics, gravity: &Vec3) -> Self {
-        let count = scene.grains.len() + halo.ghosts.len() + scene.statics.len();
+    fn new(scene: &'a Scene, halo: &'a Halo, machines: &Machines, physics: &Physics, gravity: &Vec3) -> Self {
+        let count = scene.grains.len() + halo.ghosts.len() + scene.statics.len() + scene.machine_bodies.len();
         let mut view = Self {
             candidates: Vec::with_capacity(count),
             ids: scene.grains.iter().chain(&halo.ghosts).map(|body| body.id).collect(),
@@ -258,6 +357,14 @@ impl<'a> View<'a> {
             view.inertia.push(inertia);
             view.free_velocity.push(free);
         }
+        for body in &scene.machine_bodies {
+            if let Some(free) = machines.free_twist(scene, body) {
+                let reach = motion::reach(body, &free, physics);
+                view.candidates.push(Candidate { body, reach, movable: true });
+                view.inertia.push(Inertia::default());
+                view.free_velocity.push(free);
+            }
+        }
         view
     }
 
@@ -265,20 +372,16 @@ impl<'a> View<'a> {
         &self,
         contacts: &[crate::contact::detect::Contact],
         scene: &Scene,
+        machines: &Machines,
         halo: &Halo,
         physics: &Physics,
+        takes_part: TakesPart,
     ) -> Assembled {
-        let stored =
-            if physics.warm_start { [Some(&scene.impulses), Some(&halo.impulses)] } else { [None; 2] };
-        assemble::assemble(
-            &self.candidates,
-            contacts,
-            self.inertia.clone(),
-            self.free_velocity.clone(),
-            &scene.laws,
-            stored,
-            physics.time_step,
-        )
+        let stored = [&scene.impulses, &halo.impulses];
+        let Physics { time_step, warm_start, .. } = *physics;
+        let candidates = &self.candidates;
+        let parts = Parts { candidates, scene, machines, stored, warm_start, time_step, takes_part };
+        assemble::assemble(contacts, self.inertia.clone(), self.free_velocity.clone(), &parts)
     }
 
     /// The rank that owns a contact's home, if it is not this one.
@@ -297,66 +400,52 @@ fn reach_boxes(scene: &Scene, physics: &Physics, gravity: &Vec3) -> Vec<Aabb> {
     scene.grains.iter().map(bounds).collect()
 }
 
-/// How far a pair looks for contacts, as a share of its reach; none if the two never touch.
-fn looks_ahead(scene: &Scene, a: &Body, b: &Body) -> Option<f64> {
-    let law = scene.laws.between(a.material, b.material)?;
-    Some(if law.activation == Activation::Predictive { 1.0 } else { 0.0 })
+/// The rank that looks at a pair. Where there is no grain to be near to, that of the machines, which keeps the impulses of such contacts.
+fn pair_owner(a: &Body, b: &Body, place: &Vec3, partition: &Partition) -> usize {
+    if a.motion != Motion::Free && b.motion != Motion::Free {
+        return machines::OWNER;
+    }
+    partition.owner_of_point((*place).into())
 }
 
-fn contact_views(view: &View, assembled: &Assembled, solution: &Solution) -> Vec<ContactView> {
+/// How far a pair looks for contacts, as a share of its reach; none if the two never touch.
+fn looks_ahead(scene: &Scene, machines: &Machines, physics: &Physics, a: &Body, b: &Body) -> Option<f64> {
+    if !machines.can_touch(scene, a, b) {
+        return None;
+    }
+    let law = scene.laws.between(a.material, b.material)?;
+    let ahead = law.activation == Activation::Predictive || physics.penetration_limit > 0.0;
+    Some(if ahead { 1.0 } else { 0.0 })
+}
+
+fn contact_views(
+    view: &View,
+    assembled: &Assembled,
+    impulses: &[[f64; 3]],
+    hub_impulses: &[[f64; 3]],
+) -> Vec<ContactView> {
     let problem = &assembled.problem;
-    let mut views = Vec::with_capacity(problem.points.len());
-    for (index, manifold) in problem.manifolds.iter().enumerate() {
-        let centres = manifold.slots.map(|slot| view.candidates[slot as usize].body.pose.position);
-        for place in problem.points_of(index) {
-            let impulse = &solution.impulses[place];
-            views.push(ContactView {
-                bodies: manifold.key.bodies,
-                centres,
-                point: assembled.points[place].position,
-                normal: manifold.frame[0],
-                impulse: (0..3).map(|axis| manifold.frame[axis] * impulse[axis]).sum(),
-                gap: assembled.points[place].gap,
-            });
-        }
+    let mut views = Vec::with_capacity(problem.points.len() + hub_impulses.len());
+    let centres = |slots: [u32; 2]| slots.map(|slot| view.candidates[slot as usize].body.pose.position);
+    let point =
+        |key: &ManifoldKey, slots, frame: &[Vec3; 3], info: &PointInfo, impulse: &[f64; 3]| ContactView {
+            bodies: key.bodies,
+            centres: centres(slots),
+            point: info.position,
+            normal: frame[0],
+            impulse: (0..3).map(|axis| frame[axis] * impulse[axis]).sum(),
+            gap: info.gap,
+        };
+    for (index, Manifold { key, slots, frame, .. }) in problem.manifolds.iter().enumerate() {
+        let places = problem.points_of(index);
+        views.extend(
+            places.map(|place| point(key, *slots, frame, &assembled.points[place], &impulses[place])),
+        );
+    }
+    let mut next = hub_impulses.iter();
+    for HubContact { key, slots, frame, infos, .. } in &assembled.hub {
+        let points = infos.iter().zip(next.by_ref());
+        views.extend(points.map(|(info, impulse)| point(key, *slots, frame, info, impulse)));
     }
     views
-}
-
-/// Largest over mean number of bodies on a rank, looked at every [`BALANCE_EVERY`] steps (else 0). Collective. Nothing that
-/// is computed depends on it, only where.
-fn imbalance(scene: &Scene, comm: &dyn Comm) -> f64 {
-    if comm.size() == 1 || !scene.step.is_multiple_of(BALANCE_EVERY) {
-        return 0.0;
-    }
-    let mut total = [scene.grains.len() as i64];
-    let mut most = [scene.grains.len() as f64];
-    comm.sum_i64(&mut total);
-    comm.max_f64(&mut most);
-    most[0] * comm.size() as f64 / (total[0] as f64).max(1.0)
-}
-
-/// Cuts the space that the grains take up. Collective.
-pub(crate) fn partition(scene: &Scene, options: &DecompositionOptions, comm: &dyn Comm) -> Partition {
-    let mut extent = [f64::NEG_INFINITY; 7];
-    for body in &scene.grains {
-        for axis in 0..3 {
-            extent[axis] = extent[axis].max(-body.pose.position[axis]);
-            extent[3 + axis] = extent[3 + axis].max(body.pose.position[axis]);
-        }
-        extent[6] = extent[6].max(body.shape.bounding_radius());
-    }
-    comm.max_f64(&mut extent);
-    if !extent.iter().all(|bound| bound.is_finite()) {
-        extent = [0.0; 7]; // no grains at all
-    }
-    let min = [-extent[0], -extent[1], -extent[2]];
-    let max = [extent[3], extent[4], extent[5]];
-    let size = options.cell_size.unwrap_or(CELL_EDGE_BY_RADIUS * extent[6]).max(1e-9);
-    let cells = Cells::covering(min, max, size, MOST_CELLS);
-    let mut work = vec![0; cells.count()];
-    for body in &scene.grains {
-        work[cells.cell_of(body.pose.position.into())] += 1;
-    }
-    Partition::balanced(cells, &mut work, None, comm)
 }

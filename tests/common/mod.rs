@@ -6,6 +6,7 @@
 // Every test binary compiles this file for itself and uses a part of it.
 #![allow(dead_code)]
 
+pub mod machine;
 pub mod reference;
 
 use breccia::geometry::{Convex, Polyhedron, Pose, Quat, Shape, Vec3, mass_properties};
@@ -60,6 +61,7 @@ impl World {
             warm_start: true,
             penetration_correction: 0.0,
             correction_slop: 0.0,
+            penetration_limit: 0.0,
         };
         let options =
             Options { tolerance: 1e-12, maximum_sweeps: 50_000, check_every: 5, ..Options::default() };
@@ -160,7 +162,7 @@ pub fn angular_momentum(body: &Body) -> Vec3 {
 pub fn run_until(stepper: &mut Stepper, time: f64, mut each: impl FnMut(&Stepper, &StepReport)) {
     let steps = (time / stepper.physics().time_step).round() as u64;
     while stepper.scene().step < steps {
-        let report = stepper.step();
+        let report = stepper.step().expect("no machine can fail");
         assert!(report.converged, "{report:?}");
         each(stepper, &report);
     }

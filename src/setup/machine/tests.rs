@@ -53,12 +53,12 @@ fn case_of(text: &str) -> Case {
     parse_case("test.toml", &format!("{HEAD}{text}"), &[]).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-fn built(text: &str) -> BuiltMachine {
+fn built(text: &str) -> Mechanism {
     build(&case_of(text)).unwrap_or_else(|error| panic!("{error}")).remove(0)
 }
 
 /// One step without contacts, θ = ½, the controller first.
-fn step(built: &mut BuiltMachine, h: f64) {
+fn step(built: &mut Mechanism, h: f64) {
     let t = built.machine.time();
     built.controller.update(&mut built.machine, t).expect("numbers");
     built.machine.advance_positions(0.5 * h);
@@ -204,7 +204,7 @@ fn what_is_not_a_number_is_an_error_with_its_name() {
         let error = match build(&case) {
             Err(error) => error.to_string(),
             Ok(mut machines) => {
-                let BuiltMachine { machine, controller, .. } = &mut machines[0];
+                let Mechanism { machine, controller, .. } = &mut machines[0];
                 controller.update(machine, 0.0).expect_err("no number").to_string()
             }
         };
@@ -215,7 +215,7 @@ fn what_is_not_a_number_is_an_error_with_its_name() {
 #[test]
 fn a_restored_machine_goes_on_bit_by_bit() {
     let case = case_of(&phased());
-    let run = |built: &mut BuiltMachine, steps: usize| (0..steps).for_each(|_| step(built, 1e-3));
+    let run = |built: &mut Mechanism, steps: usize| (0..steps).for_each(|_| step(built, 1e-3));
     let mut straight = build(&case).expect("assembles").remove(0);
     run(&mut straight, 700);
     for at in [1, 300, 520, 650] {
@@ -223,7 +223,7 @@ fn a_restored_machine_goes_on_bit_by_bit() {
         run(&mut first, at);
         let saved = first.save();
         let bytes = postcard::to_stdvec(&saved).expect("serialises");
-        let read: SavedMachine = postcard::from_bytes(&bytes).expect("reads");
+        let read: SavedMechanism = postcard::from_bytes(&bytes).expect("reads");
         assert_eq!(read, saved);
         let mut second = restore(&case, &[read]).expect("fits").remove(0);
         assert_eq!(
@@ -426,8 +426,8 @@ fn the_partition_can_be_chosen_by_either_side() {
     }
 }
 
-fn shipped(name: &str) -> BuiltMachine {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
+fn shipped(name: &str) -> Mechanism {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("inputs").join(name);
     let case = read_case(&path).unwrap_or_else(|errors| panic!("{errors}"));
     build(&case).unwrap_or_else(|error| panic!("{name}: {error}")).remove(0)
 }
@@ -463,7 +463,7 @@ fn the_shipped_slider_cranks_follow_the_reference_before_their_first_impact() {
 #[test]
 fn the_other_shipped_machines_assemble_and_move() {
     for name in ["double-pendulum-wall", "rocking-block", "woodpecker", "hinged-plate", "tamper"] {
-        let mut built = shipped(&format!("machines/{name}.toml"));
+        let mut built = shipped(&format!("{name}.toml"));
         let before = built.machine.coordinates().clone();
         for _ in 0..10 {
             step(&mut built, 1e-4);
@@ -474,7 +474,7 @@ fn the_other_shipped_machines_assemble_and_move() {
 }
 
 /// Least of `measure` over the corners of a body's shape.
-fn least(built: &BuiltMachine, body: &str, measure: impl Fn(Vec3) -> f64) -> f64 {
+fn least(built: &Mechanism, body: &str, measure: impl Fn(Vec3) -> f64) -> f64 {
     let index = built.machine.model().body(body).expect("known");
     let shape = built.shapes.iter().find(|shape| shape.body == index).expect("a shape");
     let mut least = f64::INFINITY;
@@ -489,11 +489,11 @@ fn least(built: &BuiltMachine, body: &str, measure: impl Fn(Vec3) -> f64) -> f64
 
 #[test]
 fn the_shipped_machines_start_where_they_say() {
-    let block = shipped("machines/rocking-block.toml");
+    let block = shipped("rocking-block.toml");
     let lowest = least(&block, "block", |point| point.z);
     let foot = least(&block, "block", |point| if point.z < 1e-6 { point.x } else { f64::INFINITY });
     assert!(lowest.abs() < 1e-14 && foot.abs() < 1e-14, "stands on the edge at the origin: {lowest} {foot}");
-    let toy = shipped("machines/woodpecker.toml");
+    let toy = shipped("woodpecker.toml");
     let nearest = least(&toy, "sleeve", |point| point.x);
     assert!((nearest - 0.0025).abs() < 1e-15, "the sleeve touches the pole: {nearest}");
     let slider = shipped("slider-crank/chain.toml");
@@ -501,14 +501,14 @@ fn the_shipped_machines_start_where_they_say() {
         let clearance = least(&slider, "slider", |point| 0.026 - side * point.y);
         assert!((clearance - 0.001).abs() < 1e-15, "{clearance}");
     }
-    let plate = shipped("machines/hinged-plate.toml");
+    let plate = shipped("hinged-plate.toml");
     assert!(least(&plate, "plate", |point| point.z) > 0.1);
 }
 
 /// Without a bed the tines dive as they are told, squeeze without resistance, and come up again.
 #[test]
 fn the_tamper_goes_through_its_phases() {
-    let mut built = shipped("machines/tamper.toml");
+    let mut built = shipped("tamper.toml");
     let (mut begun, mut deepest) = (Vec::new(), 0.0f64);
     for _ in 0..7500 {
         step(&mut built, 2e-4);

@@ -36,7 +36,7 @@ struct Phase {
 }
 
 impl Controller {
-    pub(super) fn new(
+    pub(crate) fn new(
         described: &CaseMachine,
         model: &Model,
         state: ControllerState,
@@ -95,7 +95,7 @@ impl Controller {
     }
 
     /// The quantities, without a change of phase.
-    pub(super) fn evaluate(&mut self, machine: &mut Machine, time: f64) -> Result<(), MachineError> {
+    pub(crate) fn evaluate(&mut self, machine: &mut Machine, time: f64) -> Result<(), MachineError> {
         let start = self.state.phase_start;
         for (index, (name, formula)) in self.quantities.iter().enumerate() {
             let value = formula.evaluate(|place| machine_value(place, machine, time, start, &self.values));
@@ -110,7 +110,7 @@ impl Controller {
     }
 
     /// Takes the values that a machine has from its saved state, and tells it the phase.
-    pub(super) fn adopt(&mut self, machine: &mut Machine) {
+    pub(crate) fn adopt(&mut self, machine: &mut Machine) {
         self.values.copy_from_slice(&machine.state().quantities);
         self.state.phase = self.state.phase.min(self.phases.len().saturating_sub(1));
         self.tell_phase(machine);

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 /// Where the value of a variable comes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Place {
+pub(crate) enum Place {
     Time,
     PhaseTime,
     Own,
@@ -27,7 +27,7 @@ pub(super) enum Place {
 
 /// A formula of just the variables that it reads, and where they come from.
 #[derive(Clone, Debug)]
-pub(super) struct Formula {
+pub(crate) struct Formula {
     expression: Expression,
     places: Vec<Place>,
 }
@@ -65,7 +65,7 @@ fn place(name: &str, model: &Model) -> Place {
 }
 
 /// A law of the machine room; `phase` tells where the phase and its start stand among the quantities.
-pub(super) fn law(law: &MachineLaw, model: &Model, phase: [usize; 2]) -> Law {
+pub(crate) fn law(law: &MachineLaw, model: &Model, phase: [usize; 2]) -> Law {
     if let [only] = &law.0[..]
         && let Some(value) = only.as_constant()
     {
@@ -93,7 +93,7 @@ fn law_value(place: &Place, input: &LawInput, phase_start: usize) -> f64 {
 }
 
 /// What a formula that is evaluated once per step reads: the machine as it stands, and the values of quantities.
-pub(super) fn machine_value(
+pub(crate) fn machine_value(
     place: &Place,
     machine: &Machine,
     time: f64,

@@ -1,0 +1,60 @@
+//! A machine of a case: the mechanism, the laws and phases that drive it, and the shapes by which it touches others.
+//!
+//! [`crate::machine`] knows joints and forces but no case file; [`crate::setup::machine`] builds what is here from one.
+
+mod controller;
+mod formula;
+
+pub use controller::{Controller, ControllerState};
+pub(crate) use formula::law;
+
+use crate::geometry::Shape;
+use crate::machine::{BodyIndex, Machine, MachineState};
+use serde::{Deserialize, Serialize};
+
+/// A machine that is ready to step.
+#[derive(Debug)]
+pub struct Mechanism {
+    pub machine: Machine,
+    /// To be updated at the start of every step, before anything else of the machine.
+    pub controller: Controller,
+    /// Of the bodies that have one, ascending by body.
+    pub shapes: Vec<MechanismShape>,
+    /// Pairs of bodies with contacts that never touch each other, the lower one first, ascending.
+    pub apart: Vec<[BodyIndex; 2]>,
+}
+
+/// What a body of a machine looks like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MechanismShape {
+    pub body: BodyIndex,
+    /// In the frame of the machine's body, which need not stand at its centre of mass.
+    pub shape: Shape,
+    /// Index into the materials of the case.
+    pub material: u32,
+    /// Whether it touches others; otherwise it is only drawn.
+    pub contacts: bool,
+}
+
+/// What a checkpoint holds of a machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SavedMechanism {
+    pub machine: MachineState,
+    pub controller: ControllerState,
+}
+
+impl Mechanism {
+    pub fn save(&self) -> SavedMechanism {
+        SavedMechanism { machine: self.machine.state(), controller: self.controller.state() }
+    }
+
+    /// The shapes that touch others, in the order of the slots of the machine's reduced operators.
+    pub fn contact_shapes(&self) -> impl Iterator<Item = &MechanismShape> {
+        self.shapes.iter().filter(|shape| shape.contacts)
+    }
+
+    /// Whether two bodies of this machine can touch each other.
+    pub fn can_touch(&self, first: BodyIndex, second: BodyIndex) -> bool {
+        first != second && self.apart.binary_search(&[first.min(second), first.max(second)]).is_err()
+    }
+}

@@ -1,0 +1,296 @@
+//! The machines of a run: stepped by one rank, which tells the others what the contact solve needs of them.
+//!
+//! ```text
+//! owner:  controller, q_m, loops closed, reduced operators (16)–(27)  ── broadcast ──▶  every rank: poses, H_red of its contacts
+//! every rank's contacts  ── rows ──▶  owner: the hub phase of each sweep          ── v_u ──▶  (30), loops closed
+//! ```
+
+use super::StepError;
+use crate::geometry::Vec3;
+use crate::machine::{BodyImpulse, MachineError, ReducedOperators};
+use crate::mechanism::{Mechanism, SavedMechanism};
+use crate::scene::{Body, Motion, Physics, Scene};
+use crate::solve::{HubMachine, Twist};
+use decomposition::Comm;
+
+/// The rank on which all machines live: they may touch each other.
+pub const OWNER: usize = 0;
+
+/// Every rank holds the mechanisms; those of the owner move, the others are read only for what never changes.
+#[derive(Default)]
+pub struct Machines {
+    mechanisms: Vec<Mechanism>,
+    /// Of this step, by machine: the same on every rank.
+    operators: Vec<ReducedOperators>,
+    /// What the joints and cuts of the last step carried, by machine, on the owner.
+    loads: Vec<Loads>,
+}
+
+/// Mean forces of a step, and what it led to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Loads {
+    /// By closure equation of the model, N and N m.
+    pub cuts: Vec<f64>,
+    /// By joint: force and moment on the child at the joint, world axes.
+    pub joints: Vec<[Vec3; 2]>,
+    /// Kinetic energy and that of weight at the end of the step, J.
+    pub energies: [f64; 2],
+    /// By contact body: force and moment of its contacts about the body frame's origin, world axes.
+    pub contacts: Vec<[Vec3; 2]>,
+}
+
+impl Machines {
+    pub fn new(mechanisms: Vec<Mechanism>) -> Self {
+        let loads = mechanisms.iter().map(Loads::none).collect();
+        Self { mechanisms, operators: Vec::new(), loads }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.mechanisms.is_empty()
+    }
+
+    /// Where they stand now on the owner; elsewhere where they stood at the start.
+    pub fn mechanisms(&self) -> &[Mechanism] {
+        &self.mechanisms
+    }
+
+    pub fn loads(&self) -> &[Loads] {
+        &self.loads
+    }
+
+    pub fn save(&self) -> Vec<SavedMechanism> {
+        self.mechanisms.iter().map(Mechanism::save).collect()
+    }
+
+    pub(super) fn operators(&self, machine: u32) -> &ReducedOperators {
+        &self.operators[machine as usize]
+    }
+
+    /// (29), (16)–(27) on the owner; then every rank has the operators, and the bodies of machines stand at `q_m`. Collective.
+    pub(super) fn begin(
+        &mut self,
+        scene: &mut Scene,
+        physics: &Physics,
+        comm: &dyn Comm,
+    ) -> Result<(), StepError> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let own = if comm.rank() == OWNER { self.reduce(scene.step, physics) } else { Ok(Vec::new()) };
+        self.tell(own, scene, comm)
+    }
+
+    /// As [`begin`](Self::begin), for the machines as they stand between steps. Collective.
+    pub(super) fn stand(&mut self, scene: &mut Scene, comm: &dyn Comm) -> Result<(), StepError> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let stand = |mechanism: &mut Mechanism| {
+            let stood = mechanism.machine.stand().cloned();
+            stood.map_err(|problem| error(mechanism, problem))
+        };
+        let own = if comm.rank() == OWNER {
+            self.mechanisms.iter_mut().map(stand).collect()
+        } else {
+            Ok(Vec::new())
+        };
+        self.tell(own, scene, comm)
+    }
+
+    /// Collective: every rank gets the owner's operators, and places bodies by them.
+    fn tell(
+        &mut self,
+        own: Result<Vec<ReducedOperators>, StepError>,
+        scene: &mut Scene,
+        comm: &dyn Comm,
+    ) -> Result<(), StepError> {
+        self.operators = shared(own, comm)?;
+        for (body, part) in scene.machine_bodies.iter_mut().zip(&scene.machine_parts) {
+            if let Some(slot) = part.slot {
+                let operators = &self.operators[part.machine as usize];
+                body.pose = operators.pose(slot as usize);
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves machines between steps by ways of their independent coordinates, velocities as they are. Collective.
+    pub(super) fn shift(
+        &mut self,
+        scene: &mut Scene,
+        ways: &[Vec<f64>],
+        comm: &dyn Comm,
+    ) -> Result<(), StepError> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let mut own = Ok(());
+        if comm.rank() == OWNER {
+            for (mechanism, way) in self.mechanisms.iter_mut().zip(ways) {
+                own = own
+                    .and_then(|()| mechanism.machine.shift(way).map_err(|problem| error(mechanism, problem)));
+            }
+        }
+        shared(own, comm)?;
+        if comm.rank() == OWNER {
+            self.place_bodies(scene);
+        }
+        Ok(())
+    }
+
+    fn reduce(&mut self, step: u64, physics: &Physics) -> Result<Vec<ReducedOperators>, StepError> {
+        let time = physics.time(step);
+        let reduced = |mechanism: &mut Mechanism| {
+            let Mechanism { machine, controller, .. } = mechanism;
+            let mut reduce = || {
+                controller.update(machine, time)?;
+                machine.advance_positions((1.0 - physics.theta) * physics.time_step);
+                machine.close_loops()?;
+                machine.reduce(time, physics.time_step).cloned()
+            };
+            reduce().map_err(|problem| error(mechanism, problem))
+        };
+        self.mechanisms.iter_mut().map(reduced).collect()
+    }
+
+    /// The machines as the contact solve sees them.
+    pub(super) fn hub_machines(&self) -> Vec<HubMachine> {
+        let hub = |operators: &ReducedOperators| HubMachine {
+            inverse_mass: operators.mass_inverse.clone(),
+            free_velocity: operators.free_velocity.clone(),
+        };
+        self.operators.iter().map(hub).collect()
+    }
+
+    /// Velocity of a body at the end of the step if nothing touches; none for bodies that are only drawn.
+    pub(super) fn free_twist(&self, scene: &Scene, body: &Body) -> Option<Twist> {
+        let (operators, slot) = self.place(scene, body)?;
+        let [linear, angular] = operators.free_twist(slot);
+        Some(Twist::new(linear, angular))
+    }
+
+    /// The operators of a body's machine, and its slot there.
+    pub(super) fn place(&self, scene: &Scene, body: &Body) -> Option<(&ReducedOperators, usize)> {
+        let Motion::Machine(index) = body.motion else { return None };
+        let part = scene.machine_parts[index as usize];
+        Some((self.operators(part.machine), part.slot? as usize))
+    }
+
+    /// Whether two bodies may touch: adjacent bodies of one machine do not, nor do those that are only drawn.
+    pub(super) fn can_touch(&self, scene: &Scene, a: &Body, b: &Body) -> bool {
+        let part = |body: &Body| match body.motion {
+            Motion::Machine(index) => Some(scene.machine_parts[index as usize]),
+            _ => None,
+        };
+        match [part(a), part(b)] {
+            [Some(a), Some(b)] if a.machine == b.machine => {
+                self.mechanisms[a.machine as usize].can_touch(a.body, b.body)
+            }
+            _ => true,
+        }
+    }
+
+    /// (30), (16), (20) on the owner, from the solved velocities; `shifts` move positions alone and may be empty. Collective.
+    pub(super) fn finish(
+        &mut self,
+        scene: &mut Scene,
+        velocities: &[Vec<f64>],
+        shifts: &[Vec<f64>],
+        touched: &[Vec<BodyImpulse>],
+        comm: &dyn Comm,
+    ) -> Result<(), StepError> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let own = if comm.rank() == OWNER { self.complete(velocities, shifts, touched) } else { Ok(()) };
+        shared(own, comm)?;
+        if comm.rank() == OWNER {
+            self.place_bodies(scene);
+        }
+        Ok(())
+    }
+
+    fn complete(
+        &mut self,
+        velocities: &[Vec<f64>],
+        shifts: &[Vec<f64>],
+        touched: &[Vec<BodyImpulse>],
+    ) -> Result<(), StepError> {
+        for (index, mechanism) in self.mechanisms.iter_mut().enumerate() {
+            let shift = shifts.get(index).map_or(&[][..], |shift| shift);
+            let loads = Loads::of(mechanism, &velocities[index], &touched[index]);
+            let finished = loads.and_then(|mut loads| {
+                mechanism.machine.finish_with_shift(&velocities[index], shift)?;
+                loads.energies = mechanism.machine.energy().into();
+                Ok(loads)
+            });
+            self.loads[index] = finished.map_err(|problem| error(mechanism, problem))?;
+        }
+        Ok(())
+    }
+
+    /// Poses and velocities of the bodies as the machines have them now.
+    pub(super) fn place_bodies(&self, scene: &mut Scene) {
+        for (body, part) in scene.machine_bodies.iter_mut().zip(&scene.machine_parts) {
+            let machine = &self.mechanisms[part.machine as usize].machine;
+            body.pose = machine.pose(part.body);
+            let twist = machine.body_twist(part.body, &body.pose.position);
+            body.velocity = twist.linear;
+            body.angular_velocity = twist.angular;
+        }
+    }
+}
+
+impl Loads {
+    fn none(mechanism: &Mechanism) -> Self {
+        let model = mechanism.machine.model();
+        Self {
+            cuts: vec![0.0; model.closure_rows()],
+            joints: vec![[Vec3::zeros(); 2]; model.body_count()],
+            energies: [0.0; 2],
+            contacts: vec![[Vec3::zeros(); 2]; mechanism.contact_shapes().count()],
+        }
+    }
+
+    /// To be asked before the machine moves on from `q_m`.
+    fn of(mechanism: &Mechanism, velocity: &[f64], touched: &[BodyImpulse]) -> Result<Self, MachineError> {
+        let Mechanism { machine, .. } = mechanism;
+        let time_step = machine.time_step();
+        let wrench = |wrench: &crate::machine::Wrench| [wrench.force, wrench.moment];
+        let contact = |shape: &crate::mechanism::MechanismShape| {
+            let own = touched.iter().filter(|impulse| impulse.body == shape.body);
+            own.fold([Vec3::zeros(); 2], |[force, moment], impulse| {
+                [force + impulse.linear / time_step, moment + impulse.angular / time_step]
+            })
+        };
+        let impulses = machine.constraint_impulses(velocity, touched)?;
+        let wrenches = machine.joint_wrenches_with(velocity, touched, &impulses)?;
+        Ok(Self {
+            cuts: impulses.iter().map(|impulse| impulse / time_step).collect(),
+            joints: wrenches.iter().map(wrench).collect(),
+            energies: [0.0; 2],
+            contacts: mechanism.contact_shapes().map(contact).collect(),
+        })
+    }
+}
+
+fn error(mechanism: &Mechanism, problem: MachineError) -> StepError {
+    let machine = mechanism.machine.model().name().to_string();
+    StepError::Machine { machine, problem: problem.to_string() }
+}
+
+/// Collective: what the owner has, or its error, on every rank.
+fn shared<T>(own: Result<T, StepError>, comm: &dyn Comm) -> Result<T, StepError>
+where
+    T: serde::Serialize + for<'a> serde::Deserialize<'a>,
+{
+    if comm.size() == 1 {
+        return own;
+    }
+    let mut bytes = Vec::new();
+    if comm.rank() == OWNER {
+        bytes = postcard::to_stdvec(&own).expect("plain data can be packed");
+    }
+    comm.broadcast(OWNER, &mut bytes);
+    postcard::from_bytes(&bytes).expect("what a rank packed, a rank unpacks")
+}
