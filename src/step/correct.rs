@@ -80,7 +80,7 @@ pub fn from_rest(assembled: &Assembled, bias: impl Fn(f64) -> f64) -> Problem {
     }
     for (point, info) in problem.points.iter_mut().zip(&assembled.points) {
         point.impulse = [0.0; 3];
-        point.bias = bias(info.gap - info.lead);
+        point.bias = bias(info.gap);
     }
     problem
 }

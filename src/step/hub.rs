@@ -34,7 +34,7 @@ struct Row {
     frame: [Vec3; 3],
     friction: f64,
     points: Vec<HubPoint>,
-    /// Gap, less its lead, and place of each point.
+    /// Gap and place of each point.
     places: Vec<(f64, Vec3)>,
 }
 
@@ -220,7 +220,7 @@ fn send_rows(contacts: &[HubContact], here: &Here) -> Vec<(usize, Found)> {
             frame: contact.frame,
             friction: contact.friction,
             points: contact.points.clone(),
-            places: contact.infos.iter().map(|info| (info.gap - info.lead, info.position)).collect(),
+            places: contact.infos.iter().map(|info| (info.gap, info.position)).collect(),
         };
         outgoing.entry(OWNER).or_default().rows.push(row);
     }
