@@ -88,8 +88,13 @@ fn time_to_residual(name: &str, problem: &Problem) {
     println!("{name}: {} points, {} colours, from zero impulses", problem.points.len(), colours.count);
     for tolerance in [1e-2, 1e-3, 1e-4] {
         for acceleration in [Acceleration::None, Acceleration::ConjugateGradient, Acceleration::Momentum] {
-            let law = LocalLaw::Projected;
-            let options = Options { tolerance, maximum_sweeps: 20_000, check_every: 10, law, acceleration };
+            let options = Options {
+                tolerance,
+                maximum_sweeps: 20_000,
+                check_every: 10,
+                acceleration,
+                ..Options::default()
+            };
             let start = Instant::now();
             let solution = solve::solve(problem, &Hub::default(), &colours, &options, |_| false, &mut Alone);
             println!(

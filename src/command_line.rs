@@ -1,5 +1,9 @@
 //! What can be said on the command line.
 
+use breccia::inspect::export::ExportArguments;
+use breccia::inspect::info::InfoArguments;
+use breccia::report::ReportArguments;
+use breccia::solve_command::SolveArguments;
 use clap::{Args, Parser, Subcommand};
 use std::num::NonZeroU16;
 use std::path::PathBuf;
@@ -51,6 +55,10 @@ pub enum Task {
         /// A final.h5, or the directory of a run.
         path: PathBuf,
     },
+    Info(InfoArguments),
+    Export(ExportArguments),
+    Report(ReportArguments),
+    Solve(SolveArguments),
 }
 
 /// Runs a case.
@@ -96,6 +104,14 @@ pub struct RunArguments {
     /// Replaces the results in the output directory even if they are those of another case.
     #[arg(long)]
     pub overwrite: bool,
+    /// Writes the contact problem of this step (counted from 1) to the output directory as FCLib files, with what the step found:
+    /// problem-STEP-global.hdf5, and problem-STEP-local.hdf5 up to 10,000 contact points. May be given several times.
+    #[arg(long, value_name = "STEP")]
+    pub dump_problem: Vec<u64>,
+    /// Compares all copies of bodies that ranks share, bit by bit after each sweep: slow, to look for mistakes in breccia or in
+    /// the machine. A difference ends the run.
+    #[arg(long)]
+    pub verify: bool,
 }
 
 fn assignment(text: &str) -> Result<(String, String), String> {

@@ -2,12 +2,13 @@
 
 mod command_line;
 
+use breccia::report::ReportArguments;
 use breccia::run::{self, Ending, Log, RunError};
 use breccia::setup::{self, SetupError};
-use breccia::{input, output};
+use breccia::{input, inspect, output};
 use clap::Parser;
 use command_line::{CommandLine, RunArguments, Task};
-use decomposition::{Comm, Solo, World};
+use decomposition::{Comm, Metered, Solo, World};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,6 +16,8 @@ use std::time::Instant;
 
 /// A wrong case.
 const INPUT: u8 = 1;
+/// A file that cannot be read or written.
+const FILES: u8 = 4;
 /// A panic, as Rust has it.
 const PANIC: i32 = 101;
 
@@ -33,6 +36,10 @@ fn main() -> ExitCode {
         Task::Schema => report(print(&format!("{:#}", input::schema()))),
         Task::Manual => report(print(&input::manual_markdown())),
         Task::Digest { path } => report(digest(&path)),
+        Task::Info(arguments) => report(info(&arguments)),
+        Task::Export(arguments) => report(export(&arguments)),
+        Task::Report(arguments) => report(story(&arguments)),
+        Task::Solve(arguments) => ExitCode::from(breccia::solve_command::run(&arguments)),
     }
 }
 
@@ -58,6 +65,10 @@ fn report(result: Result<(), Failure>) -> ExitCode {
 
 fn complain(message: &str) {
     let _ = writeln!(std::io::stderr(), "error: {message}");
+}
+
+fn complain_softly(message: &str) {
+    let _ = writeln!(std::io::stderr(), "note: {message}");
 }
 
 /// A reader that has gone (`| head`) is no failure.
@@ -86,6 +97,24 @@ fn digest(path: &Path) -> Result<(), Failure> {
     print(&output::digest(&file).map_err(|error| (INPUT, error.to_string()))?)
 }
 
+fn info(arguments: &inspect::info::InfoArguments) -> Result<(), Failure> {
+    let (text, whole) = inspect::info::info(arguments).map_err(|error| (FILES, error.to_string()))?;
+    print(text.trim_end())?;
+    if whole { Ok(()) } else { Err((FILES, "not all files are whole".into())) }
+}
+
+fn export(arguments: &inspect::export::ExportArguments) -> Result<(), Failure> {
+    let done = inspect::export::export(arguments).map_err(|error| (FILES, error.to_string()))?;
+    done.notes.iter().for_each(|note| complain_softly(note));
+    let files: Vec<String> = done.files.iter().map(|path| path.display().to_string()).collect();
+    print(&files.join("\n"))
+}
+
+fn story(arguments: &ReportArguments) -> Result<(), Failure> {
+    let page = breccia::report::report(arguments).map_err(|error| (FILES, error.to_string()))?;
+    print(&page.display().to_string())
+}
+
 /// `breccia run`, on all ranks. A rank that fails alone, by a panic, ends the others with it.
 fn parallel(arguments: &RunArguments, begun: Instant) -> ExitCode {
     let Some(world) = World::initialize() else {
@@ -98,7 +127,9 @@ fn parallel(arguments: &RunArguments, begun: Instant) -> ExitCode {
         let who = if several { format!("rank {rank}: ") } else { String::new() };
         complain(&format!("{who}this is a mistake in breccia, please report it: {panic}"));
     }));
-    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(arguments, begun, &world)));
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        run(arguments, begun, &Metered::new(&world))
+    }));
     match outcome {
         Ok(Ok(Ending::Finished)) => ExitCode::SUCCESS,
         Ok(Ok(Ending::Stopped(signal))) => ExitCode::from(signal.exit_code()),
@@ -128,7 +159,9 @@ fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Endi
         summary: arguments.summary.clone(),
         overwrite: arguments.overwrite,
         case_text: case_text(arguments, &case),
+        dump_problems: arguments.dump_problem.clone(),
         threads,
+        verify: arguments.verify,
         begun,
     };
     run::check_same(&options, comm)?;

@@ -34,6 +34,13 @@ impl Cells {
         self.counts.iter().map(|&count| count as usize).product()
     }
 
+    /// The middle of a cell.
+    pub fn centre(&self, cell: usize) -> [f64; 3] {
+        let [nx, ny, _] = self.counts.map(|count| count as usize);
+        let index = [cell % nx, cell / nx % ny, cell / nx / ny];
+        std::array::from_fn(|axis| self.origin[axis] + (index[axis] as f64 + 0.5) * self.edge)
+    }
+
     pub fn edge(&self) -> f64 {
         self.edge
     }

@@ -1,9 +1,10 @@
 //! The seam between one rank and the others.
 //!
-//! Every method but `rank`, `size`, `abort` and `raw` is collective: all ranks call it, in the same order.
+//! Every method but `rank`, `size`, `abort`, `raw` and `traffic` is collective: all ranks call it, in the same order.
 //! Nothing here sums floating-point numbers: such a sum would depend on the number of ranks
 //! (see [`crate::ExactSum`] for sums that do not).
 
+use crate::metered::Traffic;
 use crate::world::RawComm;
 
 /// A numbered group of processes that work on one run.
@@ -42,6 +43,11 @@ pub trait Comm: Sync {
     /// The MPI communicator, for parallel HDF5; `None` without MPI.
     fn raw(&self) -> Option<RawComm> {
         None
+    }
+
+    /// What has passed through so far on this rank; nothing unless somebody counts, see [`crate::Metered`].
+    fn traffic(&self) -> Traffic {
+        Traffic::default()
     }
 }
 

@@ -20,7 +20,7 @@ impl Partition {
     }
 
     /// Cuts `cells` so that every rank gets about the same share of `work` (one weight a cell, summed over ranks here).
-    /// Collective. With `previous`, ranks keep the part that shares most work with what they had.
+    /// Collective. With `previous`, whatever its cells, ranks keep the part that shares most work with what they had.
     pub fn balanced(cells: Cells, work: &mut [i64], previous: Option<&Partition>, comm: &dyn Comm) -> Self {
         assert_eq!(work.len(), cells.count());
         if comm.size() == 1 {
@@ -31,16 +31,19 @@ impl Partition {
         if comm.rank() == 0 {
             let parts = cut(&cells, work, comm.size());
             let parts = match previous {
-                Some(previous) if previous.cells == cells => {
-                    relabelled(parts, &previous.owner, work, comm.size())
-                }
-                _ => parts,
+                Some(previous) => relabelled(parts, &previous.owners_at(&cells), work, comm.size()),
+                None => parts,
             };
             bytes = parts.iter().flat_map(|rank| rank.to_le_bytes()).collect();
         }
         comm.broadcast(0, &mut bytes);
         let owner = bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
         Self { cells, owner }
+    }
+
+    /// Who owns the space in the middle of each cell of another grid.
+    fn owners_at(&self, cells: &Cells) -> Vec<u32> {
+        (0..cells.count()).map(|cell| self.owner_of_point(cells.centre(cell)) as u32).collect()
     }
 
     pub fn owner_of_cell(&self, cell: usize) -> usize {

@@ -254,8 +254,10 @@ fn read_solver(table: &TableReader) -> Option<Solver> {
     let warm_start = table.flag("warm_start");
     let local_law = table.choice("local_law");
     let acceleration = table.choice("acceleration");
+    let method = table.choice("method");
     let penetration_correction = table.number("penetration_correction");
     let correction_slop = table.number("correction_slop");
+    let penetration_limit = table.number("penetration_limit");
     let contact_margin = table.number("contact_margin");
     Some(Solver {
         tolerance: tolerance?,
@@ -264,8 +266,10 @@ fn read_solver(table: &TableReader) -> Option<Solver> {
         warm_start: warm_start?,
         local_law: local_law?,
         acceleration: acceleration?,
+        method: method?,
         penetration_correction: penetration_correction?,
         correction_slop: correction_slop?,
+        penetration_limit: penetration_limit?,
         contact_margin,
     })
 }

@@ -55,9 +55,12 @@ pub struct Solver {
     pub warm_start: bool,
     pub local_law: LocalLaw,
     pub acceleration: Acceleration,
+    pub method: SolverMethod,
     /// In [0, 1]; 0 is off.
     pub penetration_correction: f64,
     pub correction_slop: f64,
+    /// m; 0 is off.
+    pub penetration_limit: f64,
     /// The run chooses if none.
     pub contact_margin: Option<f64>,
 }
@@ -76,6 +79,18 @@ choices! {
         None = "none", "plain Gauss-Seidel sweeps";
         ConjugateGradient = "conjugate-gradient", "nonlinear conjugate gradient on the sweeps: somewhat fewer at loose tolerances";
         Momentum = "momentum", "Nesterov's momentum on the sweeps, watched by the residual: two to twenty times fewer at tight tolerances";
+    }
+}
+
+choices! {
+    /// What solves the contact problem of a step.
+    pub enum SolverMethod {
+        Coloured = "coloured", "the coloured sweep, on all ranks and threads: for problems of any size";
+        Auto = "auto", "with W assembled on one rank: sweeps first, Newton where they are slow";
+        Nsgs = "nsgs", "with W assembled on one rank: plain Gauss-Seidel in the order of the contacts";
+        Nncg = "nncg", "with W assembled on one rank: Gauss-Seidel accelerated by a nonlinear conjugate gradient";
+        ProxNewton = "prox-newton",
+            "with W assembled on one rank: proximal points by a nonsmooth Newton method, for stacks on which sweeps stall";
     }
 }
 

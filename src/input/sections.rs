@@ -225,6 +225,13 @@ static SOLVER: Section = plain(
             "What is done between sweeps to need fewer.",
         ),
         key(
+            "method",
+            Kind::Choice(SolverMethod::CHOICES),
+            "",
+            Default("\"coloured\""),
+            "What solves the contact problem. All but the first are for small problems: W is assembled on one rank, and `check_every`, `local_law` and `acceleration` do not matter.",
+        ),
+        key(
             "penetration_correction",
             Kind::Number(Range::within(0.0, 1.0)),
             "",
@@ -237,6 +244,13 @@ static SOLVER: Section = plain(
             "m",
             Default("0.0"),
             "Penetration that the correction leaves alone.",
+        ),
+        key(
+            "penetration_limit",
+            Kind::Number(Range::within(0.0, 1e7)),
+            "m",
+            Default("0.0"),
+            "Bodies that overlap deeper than this at the end of a step are moved apart to half of it, in positions only; 0 is off. Costs a second search for contacts.",
         ),
         key(
             "contact_margin",

@@ -3,12 +3,14 @@
 pub mod contacts;
 pub mod digest;
 pub mod error;
+pub mod fclib;
 pub mod fields;
 mod hyperslab;
 mod icosphere;
 mod pack;
 mod polydata;
 pub mod ranks;
+pub mod reader;
 pub mod restore;
 #[cfg(test)]
 mod samples;

@@ -1,6 +1,7 @@
 //! A run: steps one after the other, and around them progress, files, signals and the account at the end.
 
 mod describe;
+pub mod dump;
 mod error;
 mod files;
 mod machine_series;
@@ -22,7 +23,7 @@ pub use summary::{Identity, Status, Summary};
 use crate::input::Case;
 use crate::scene::Body;
 use crate::setup::{Inventory, Setup};
-use crate::step::{Observation, StepError, StepReport, Stepper};
+use crate::step::{Cost, Observation, StepError, StepReport, Stepper};
 use decomposition::Comm;
 use error::agree;
 use files::Files;
@@ -46,7 +47,11 @@ pub struct Options {
     pub overwrite: bool,
     /// The case as text, with what the command line changed, for the final state.
     pub case_text: String,
+    /// Steps whose contact problems are written as FCLib files.
+    pub dump_problems: Vec<u64>,
     pub threads: usize,
+    /// Whether ranks compare their copies of shared bodies after each sweep.
+    pub verify: bool,
     /// When the program began.
     pub begun: Instant,
 }
@@ -77,10 +82,14 @@ pub fn run(
     log: &mut Log,
 ) -> Result<Ending, RunError> {
     let last_step = last_step(case, options)?;
+    dump::check(&options.dump_problems, setup.scene.step, last_step)?;
     prepare_directory(case, options, comm, log)?;
     let Setup { scene, machines, physics, solver, decomposition, inventory } = setup;
     let files = Files::create(&options.directory, case, &scene, &machines, comm)?;
-    let stepper = Stepper::with_machines(scene, machines, physics, solver, decomposition, comm);
+    let mut stepper = Stepper::with_machines(scene, machines, physics, solver, decomposition, comm);
+    if options.verify {
+        stepper.verify_copies();
+    }
     let seconds_setup = options.begun.elapsed().as_secs_f64();
     let signals = Signals::listen();
     let directory = options.directory.clone();
@@ -204,9 +213,10 @@ impl Run<'_> {
         };
         let outcome = outcome.and_then(|ending| written.map(|()| ending));
 
-        let mut seconds: Vec<(&str, f64)> = stepper.timers().phases().collect();
-        seconds.push(("output", self.output_seconds));
-        let table = PhaseTable::gather(&seconds, begun.elapsed().as_secs_f64(), comm);
+        let mut costs: Vec<(&str, Cost)> = stepper.timers().phases().collect();
+        costs.push(("output", Cost { seconds: self.output_seconds, ..Default::default() }));
+        let mut table = PhaseTable::gather(&costs, begun.elapsed().as_secs_f64(), comm);
+        table.steps = statistics.steps;
         let observed = stepper.observe();
         let (status, message) = status(&outcome);
         let summary = Summary {
@@ -221,6 +231,7 @@ impl Run<'_> {
             sweeps: statistics.sweeps(),
             residual: statistics.residual(),
             not_converged: statistics.not_converged,
+            migrated: statistics.migrated,
             worst_penetration: statistics.penetration(),
             kinetic_energy: observed.kinetic_energy,
             potential_energy: observed.potential_energy,
@@ -245,7 +256,17 @@ impl Run<'_> {
             self.timed(|run| run.files.add_picture(&run.stepper))?;
         }
         while self.stepper.scene().step < self.last_step {
+            let step = self.stepper.scene().step + 1;
+            if self.options.dump_problems.contains(&step) {
+                self.stepper.keep_problem();
+            }
             let report = self.stepper.step().map_err(|source| self.failed(source))?;
+            if self.options.dump_problems.contains(&step) {
+                let directory = &self.options.directory;
+                if let Some(text) = dump::write(&mut self.stepper, &report, directory, self.comm)? {
+                    self.log.say(&text);
+                }
+            }
             self.statistics.add(&report);
             self.observed = None;
             let verdict = self.agree_on_step(&report);

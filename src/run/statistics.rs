@@ -14,6 +14,8 @@ pub struct Statistics {
     /// Σ contact points × sweeps.
     visits: f64,
     pub not_converged: u64,
+    /// Bodies that changed ranks.
+    pub migrated: u64,
     worst_residual: f64,
     deepest: f64,
     last: StepReport,
@@ -42,6 +44,7 @@ impl Statistics {
         self.most_sweeps = self.most_sweeps.max(sweeps);
         self.visits += report.contact_points as f64 * report.sweeps as f64;
         self.not_converged += u64::from(!report.converged);
+        self.migrated += report.migrated;
         self.worst_residual = self.worst_residual.max(report.residual.natural_map);
         self.deepest = self.deepest.max(report.worst_penetration);
         self.last = report.clone();

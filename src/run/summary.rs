@@ -52,6 +52,8 @@ pub struct Summary {
     /// Natural-map error.
     pub residual: Worst,
     pub not_converged: u64,
+    /// Bodies that changed ranks, over all steps.
+    pub migrated: u64,
     /// m.
     pub worst_penetration: Worst,
     /// J, at the end.

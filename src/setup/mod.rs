@@ -25,7 +25,7 @@ use crate::mechanism::{Mechanism, MechanismShape};
 use crate::scene::{
     Activation, Body, BodyId, ContactLaw, LawTable, MachinePart, Motion, Physics, Prescribed, Scene,
 };
-use crate::solve;
+use crate::solve::{self, assembled::Method};
 use crate::step::{DecompositionOptions, Machines};
 use decomposition::Comm;
 use solids::Solid;
@@ -196,6 +196,7 @@ fn physics(case: &Case) -> Physics {
         warm_start: case.solver.warm_start,
         penetration_correction: case.solver.penetration_correction,
         correction_slop: case.solver.correction_slop,
+        penetration_limit: case.solver.penetration_limit,
     }
 }
 
@@ -209,6 +210,13 @@ fn solver(case: &Case) -> solve::Options {
         law: match case.solver.local_law {
             input::LocalLaw::Projected => solve::LocalLaw::Projected,
             input::LocalLaw::Exact => solve::LocalLaw::Exact,
+        },
+        method: match case.solver.method {
+            input::SolverMethod::Coloured => None,
+            input::SolverMethod::Auto => Some(Method::Auto),
+            input::SolverMethod::Nsgs => Some(Method::Nsgs),
+            input::SolverMethod::Nncg => Some(Method::Nncg),
+            input::SolverMethod::ProxNewton => Some(Method::ProxNewton),
         },
         acceleration: match case.solver.acceleration {
             input::Acceleration::None => solve::Acceleration::None,

@@ -9,7 +9,8 @@ use crate::contact::detect::{Candidate, Contact, Detector};
 use crate::geometry::{Aabb, Vec3};
 use crate::mechanism::Mechanism;
 use crate::scene::{Body, BodyId, Motion, Scene};
-use crate::step::{DecompositionOptions, halo, partition};
+use crate::step::halo::{self, HaloMemory};
+use crate::step::{DecompositionOptions, balance};
 use decomposition::Comm;
 
 /// Share of the smaller bounding radius by which bodies may penetrate each other.
@@ -32,10 +33,10 @@ pub(super) fn check(
     inventory: &Inventory,
     comm: &dyn Comm,
 ) -> Result<(), SetupError> {
-    let partition = partition(scene, options, comm);
+    let partition = balance::first_partition(scene, options, comm);
     halo::migrate(scene, &partition, comm);
     let boxes: Vec<Aabb> = scene.grains.iter().map(|body| body.shape.aabb(&body.pose)).collect();
-    let halo = halo::exchange_ghosts(scene, &boxes, &partition, comm);
+    let halo = halo::exchange_ghosts(scene, &boxes, &partition, &mut HaloMemory::default(), comm);
     let touching = |body: &&Body| match body.motion {
         Motion::Machine(part) => scene.machine_parts[part as usize].slot.is_some(),
         _ => true,

@@ -5,7 +5,7 @@
 //! soon as it heads the list of uncoloured manifolds of both (Jones–Plassmann). Any arrangement of this work over ranks
 //! gives the colours of the serial greedy algorithm, and so does any order of the input.
 //!
-//! A movable body with very many manifolds needs a colour for each of them; those colours are then small.
+//! A movable body with very many manifolds would need a colour for each of them: such bodies are hubs and not coloured.
 
 use crate::scene::ManifoldKey;
 

@@ -394,3 +394,6 @@ fn apply(row: &Row, impulse: &Vec3, inertia: &[Inertia], bodies: &mut [Twist], m
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@
 //! machines stand beside it in a [`Hub`].
 
 mod accelerate;
+pub mod assembled;
 mod block;
 pub mod colour;
 pub mod hub;

@@ -1,6 +1,7 @@
 //! Sweeps until the residual is met.
 
 use super::accelerate::{ConjugateGradient, Momentum};
+use super::assembled::Method;
 use super::colour::Colours;
 use super::hub::Hub;
 use super::problem::{Problem, Twist};
@@ -40,6 +41,8 @@ pub struct Options {
     pub check_every: usize,
     pub law: LocalLaw,
     pub acceleration: Acceleration,
+    /// A solver for the assembled problem in place of the coloured sweep, for [`crate::step`]; the solver here does not look at it.
+    pub method: Option<Method>,
 }
 
 impl Default for Options {
@@ -50,6 +53,7 @@ impl Default for Options {
             check_every: 10,
             law: LocalLaw::default(),
             acceleration: Acceleration::default(),
+            method: None,
         }
     }
 }
@@ -88,6 +92,9 @@ pub trait Interface {
 
     /// Takes them back to all ranks that use them.
     fn scatter_hub(&mut self, hub: &[Twist], velocities: &mut [Twist]);
+
+    /// A sweep is over: all copies of a body must be equal.
+    fn end_sweep(&mut self, _velocities: &[Twist]) {}
 
     /// Adds up exact sums over all ranks.
     fn sum(&mut self, sums: &mut [ExactSum]);

@@ -82,6 +82,7 @@ impl Sweep {
             Visit::Projected | Visit::Frictionless | Visit::Exact => self.hub.run(),
         }
         interface.scatter_hub(&self.hub.velocities, &mut self.velocities);
+        interface.end_sweep(&self.velocities);
     }
 
     fn run_blocks(&mut self, range: Range<usize>, visit: Visit) {

@@ -17,6 +17,8 @@ pub struct PointInfo {
     pub gap: f64,
     /// World, in the middle between the two surfaces.
     pub position: Vec3,
+    /// How far apart the surfaces ought to be already, m: with [`TakesPart::All`] after an impact, else 0.
+    pub lead: f64,
 }
 
 /// The home of a contact: its first free body; if there is none, the first that belongs to a machine.
@@ -33,12 +35,12 @@ pub struct Assembled {
     pub problem: Problem,
     /// One for each point of the problem.
     pub points: Vec<PointInfo>,
-    /// Contacts of machines, ascending by key.
-    pub machine: Vec<MachineContact>,
+    /// Contacts of machines and of other hubs, ascending by key.
+    pub hub: Vec<HubContact>,
 }
 
-/// A contact that a machine takes part in.
-pub struct MachineContact {
+/// A contact that is solved in the hub phase.
+pub struct HubContact {
     pub key: ManifoldKey,
     /// Places in the list of candidates.
     pub slots: [u32; 2],
@@ -55,8 +57,24 @@ pub struct Parts<'a> {
     pub scene: &'a Scene,
     pub machines: &'a Machines,
     /// Where the impulses of the last step are looked for.
-    pub stored: [Option<&'a Impulses>; 2],
+    pub stored: [&'a Impulses; 2],
+    pub warm_start: bool,
     pub time_step: f64,
+    pub takes_part: TakesPart,
+}
+
+/// Which points of a gap-activated contact are in the contact problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TakesPart {
+    /// Closed ones, as in the paper.
+    Closed,
+    /// Closed ones, and those that carried an impulse in the last step. Where bodies rest without overlap, the curvature of their
+    /// motion would otherwise open a contact at `q_m` for a step and let it strike in the next one.
+    ClosedOrHeld,
+    /// All that were found, to move bodies apart at the end of a step. Points that an impact drives apart have a lead: they are to be where
+    /// they would be had they left each other at the start of the step. The impact came up to half a step before or after that, so
+    /// that on average nothing comes late.
+    All,
 }
 
 pub fn assemble(
@@ -66,7 +84,7 @@ pub fn assemble(
     parts: &Parts,
 ) -> Assembled {
     let problem = Problem { inertia, free_velocity, ..Default::default() };
-    let mut assembled = Assembled { problem, points: Vec::new(), machine: Vec::new() };
+    let mut assembled = Assembled { problem, points: Vec::new(), hub: Vec::new() };
     assembled.problem.manifolds.reserve(contacts.len());
     assembled.points.reserve(contacts.len() * 4);
     for contact in contacts {
@@ -75,12 +93,56 @@ pub fn assemble(
         let on_machine = bodies.iter().any(|body| matches!(body.motion, Motion::Machine(_)));
         let assembler = Assembler { contact, bodies, law, frame: contact_frame(contact.patch.normal), parts };
         if on_machine {
-            assembled.machine.extend(assembler.machine_contact());
+            assembled.hub.extend(assembler.machine_contact());
         } else {
             assembler.add_manifold(&mut assembled);
         }
     }
     assembled
+}
+
+impl Assembled {
+    /// Takes the contacts of some bodies out of the problem and puts them among those of the hub phase.
+    pub fn separate(&mut self, hubs: &[BodyId]) {
+        let problem = &mut self.problem;
+        let is_hub = |manifold: &Manifold| manifold.key.bodies.iter().any(|id| hubs.contains(id));
+        if !problem.manifolds.iter().any(is_hub) {
+            return;
+        }
+        let all = Problem {
+            manifolds: std::mem::take(&mut problem.manifolds),
+            points: std::mem::take(&mut problem.points),
+            ..Default::default()
+        };
+        let infos = std::mem::take(&mut self.points);
+        for (index, manifold) in all.manifolds.iter().enumerate() {
+            let places = all.points_of(index);
+            if is_hub(manifold) {
+                let Manifold { key, slots, frame, friction, .. } = *manifold;
+                let points = all.points[places.clone()].iter().map(|point| hub_point(problem, slots, point));
+                let (points, infos) = (points.collect(), infos[places].to_vec());
+                self.hub.push(HubContact { key, slots, frame, friction, points, infos });
+            } else {
+                let first_point = problem.points.len() as u32;
+                problem.manifolds.push(Manifold { first_point, ..manifold.clone() });
+                problem.points.extend_from_slice(&all.points[places.clone()]);
+                self.points.extend_from_slice(&infos[places]);
+            }
+        }
+        self.hub.sort_unstable_by_key(|contact| contact.key);
+    }
+}
+
+/// A point between bodies, one of which may be fixed or kinematic.
+fn hub_point(problem: &Problem, slots: [u32; 2], point: &Point) -> HubPoint {
+    let given = |side: usize| {
+        let slot = slots[side] as usize;
+        let twist = &problem.free_velocity[slot];
+        let velocity = Vec3::from(twist.linear) + Vec3::from(twist.angular).cross(&point.arms[side]);
+        if problem.inertia[slot].is_movable() { Vec3::zeros() } else { velocity }
+    };
+    let Point { arms, bias, impulse } = *point;
+    HubPoint { arms, jacobians: Default::default(), given: given(1) - given(0), bias, impulse }
 }
 
 /// One contact in the making.
@@ -97,7 +159,7 @@ impl Assembler<'_> {
         let first_point = assembled.problem.points.len() as u32;
         let old = self.old();
         for (info, arms) in self.points() {
-            let impulse = carried(old, info.feature, &self.frame, self.law.friction);
+            let impulse = self.carried(old, info.feature);
             let bias = self.bias(&info, &arms);
             assembled.problem.points.push(Point { arms, bias, impulse });
             assembled.points.push(info);
@@ -109,7 +171,7 @@ impl Assembler<'_> {
         }
     }
 
-    fn machine_contact(&self) -> Option<MachineContact> {
+    fn machine_contact(&self) -> Option<HubContact> {
         let old = self.old();
         let (mut points, mut infos) = (Vec::new(), Vec::new());
         for (info, arms) in self.points() {
@@ -118,30 +180,52 @@ impl Assembler<'_> {
                 jacobians: [0, 1].map(|side| self.jacobian(side, &info.position)),
                 given: self.given(1, &info, &arms) - self.given(0, &info, &arms),
                 bias: self.bias(&info, &arms),
-                impulse: carried(old, info.feature, &self.frame, self.law.friction),
+                impulse: self.carried(old, info.feature),
             });
             infos.push(info);
         }
         let Contact { key, slots, .. } = *self.contact;
         let (frame, friction) = (self.frame, self.law.friction);
-        (!points.is_empty()).then_some(MachineContact { key, slots, frame, friction, points, infos })
+        (!points.is_empty()).then_some(HubContact { key, slots, frame, friction, points, infos })
     }
 
     /// The points that take part, with their arms.
     fn points(&self) -> impl Iterator<Item = (PointInfo, [Vec3; 2])> {
-        let active = |gap: f64| self.law.activation == Activation::Predictive || gap <= 0.0;
-        self.contact.patch.points.iter().filter(move |point| active(point.gap)).map(|point| {
-            let position = (point.on_a + point.on_b) * 0.5;
-            let arms = self.bodies.map(|body| position - body.pose.position);
-            (PointInfo { feature: point.feature, gap: point.gap, position }, arms)
-        })
+        let held = |feature: u32| {
+            let mut old = self.old().iter();
+            old.any(|stored| stored.feature == feature && stored.impulse != Vec3::zeros())
+        };
+        let active = move |gap: f64, feature: u32| match (self.law.activation, self.parts.takes_part) {
+            (Activation::Predictive, _) | (_, TakesPart::All) => true,
+            (_, TakesPart::Closed) => gap <= 0.0,
+            (_, TakesPart::ClosedOrHeld) => gap <= 0.0 || held(feature),
+        };
+        self.contact.patch.points.iter().filter(move |point| active(point.gap, point.feature)).map(
+            move |point| {
+                let position = (point.on_a + point.on_b) * 0.5;
+                let arms = self.bodies.map(|body| position - body.pose.position);
+                let mut info = PointInfo { feature: point.feature, gap: point.gap, position, lead: 0.0 };
+                let bounces = self.law.activation == Activation::GapActivated && self.law.restitution > 0.0;
+                if self.parts.takes_part == TakesPart::All && bounces && held(point.feature) {
+                    info.lead = self.parts.time_step * self.normal_velocity(&info, &arms).max(0.0);
+                }
+                (info, arms)
+            },
+        )
     }
 
     /// What the last step stored for this contact: with its home, which is an own body or a ghost and so in one of the two lists.
     fn old(&self) -> &[StoredImpulse] {
-        let stored = self.parts.stored.iter().flatten();
-        let found = stored.map(|stored| stored.find(home(self.bodies), &self.contact.key));
+        let found = self.parts.stored.iter().map(|stored| stored.find(home(self.bodies), &self.contact.key));
         found.into_iter().find(|old| !old.is_empty()).unwrap_or(&[])
+    }
+
+    /// The last step's impulse at the same features, turned into the new frame and back into the friction cone.
+    fn carried(&self, old: &[StoredImpulse], feature: u32) -> [f64; 3] {
+        let same = old.iter().find(|stored| stored.feature == feature);
+        let Some(stored) = same.filter(|_| self.parts.warm_start) else { return [0.0; 3] };
+        let local = Vec3::from_fn(|axis, _| self.frame[axis].dot(&stored.impulse));
+        crate::solve::residual::project_on_cone(local, self.law.friction).into()
     }
 
     /// `e V_n⁻`, with the velocities at the start of the step, or `g/h`.
@@ -149,11 +233,14 @@ impl Assembler<'_> {
         match self.law.activation {
             Activation::Predictive => info.gap.max(0.0) / self.parts.time_step,
             Activation::GapActivated if self.law.restitution == 0.0 => 0.0,
-            Activation::GapActivated => {
-                let before = [0, 1].map(|side| self.velocity_before(side, info, arms));
-                self.law.restitution * self.frame[0].dot(&(before[1] - before[0]))
-            }
+            Activation::GapActivated => self.law.restitution * self.normal_velocity(info, arms),
         }
+    }
+
+    /// At the start of the step; at its end, once it is finished.
+    fn normal_velocity(&self, info: &PointInfo, arms: &[Vec3; 2]) -> f64 {
+        let before = [0, 1].map(|side| self.velocity_before(side, info, arms));
+        self.frame[0].dot(&(before[1] - before[0]))
     }
 
     fn velocity_before(&self, side: usize, info: &PointInfo, arms: &[Vec3; 2]) -> Vec3 {
@@ -187,20 +274,13 @@ impl Assembler<'_> {
     }
 }
 
-/// The last step's impulse at the same features, turned into the new frame and back into the friction cone.
-fn carried(old: &[StoredImpulse], feature: u32, frame: &[Vec3; 3], friction: f64) -> [f64; 3] {
-    let Some(stored) = old.iter().find(|stored| stored.feature == feature) else { return [0.0; 3] };
-    let local = Vec3::from_fn(|axis, _| frame[axis].dot(&stored.impulse));
-    crate::solve::residual::project_on_cone(local, friction).into()
-}
-
 /// The impulses of a solution, to be kept for the next step: (home, key, points), in the order of the manifolds, and then of the
-/// contacts of machines.
+/// contacts of hubs.
 pub fn impulses_of<'a>(
     candidates: &'a [Candidate],
     assembled: &'a Assembled,
     solved: &'a [[f64; 3]],
-    machine: &'a [[f64; 3]],
+    hub: &'a [[f64; 3]],
 ) -> impl Iterator<Item = (BodyId, ManifoldKey, Vec<StoredImpulse>)> + 'a {
     let problem = &assembled.problem;
     let bodies = |slots: [u32; 2]| slots.map(|slot| candidates[slot as usize].body);
@@ -214,11 +294,11 @@ pub fn impulses_of<'a>(
             places.map(|place| stored(&manifold.frame, &assembled.points[place], &solved[place])).collect();
         (home(bodies(manifold.slots)), manifold.key, points)
     });
-    let mut next = machine.iter();
-    let machines = assembled.machine.iter().map(move |contact| {
+    let mut next = hub.iter();
+    let hubs = assembled.hub.iter().map(move |contact| {
         let points = contact.infos.iter().zip(next.by_ref());
         let points = points.map(|(info, impulse)| stored(&contact.frame, info, impulse)).collect();
         (home(bodies(contact.slots)), contact.key, points)
     });
-    grains.chain(machines)
+    grains.chain(hubs)
 }

@@ -3,10 +3,11 @@
 //! A body is *present* on every rank that owns a cell touched by its inflated box. Two bodies whose boxes overlap are both present
 //! where the lower corner of the intersection lies, so that rank finds the pair, and no other does. Messages:
 //!
-//! - *ghost*: owner → each rank where the body is present. The whole body at `q_m`, its stored impulses, and where else it is.
+//! - *ghost*: owner → each rank where the body is present. The body at `q_m`, its stored impulses, and where else it is; its shape only
+//!   if it was not there in the last step.
 //! - *migrant*: old owner → new owner, when the centre has crossed into another rank's cell. The whole body and its impulses.
 
-use crate::geometry::Aabb;
+use crate::geometry::{Aabb, Convex, Shape};
 use crate::scene::{Body, BodyId, Impulses, ManifoldKey, Scene, StoredImpulse};
 use decomposition::{Comm, Partition};
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,8 @@ pub type Ranks = SmallVec<[u32; 4]>;
 #[derive(Serialize, Deserialize)]
 struct Parcel {
     body: Body,
+    /// Whether the body's shape has come along; if not, it came with the last step's ghost.
+    shaped: bool,
     impulses: Vec<(ManifoldKey, Vec<StoredImpulse>)>,
     /// Where it is present, owner included. Empty for a migrant.
     ranks: Ranks,
@@ -38,12 +41,33 @@ pub struct Halo {
     pub impulses: Impulses,
 }
 
+/// The ghosts of the last step: a shape is sent only to ranks that have not just had it. Scratch; both sides forget after a step.
+#[derive(Default)]
+pub struct HaloMemory {
+    /// By rank, ascending: the own bodies that it got.
+    sent: BTreeMap<u32, Vec<BodyId>>,
+    /// Shapes of the ghosts that were here.
+    shapes: BTreeMap<BodyId, Shape>,
+}
+
+impl HaloMemory {
+    fn knows(&self, rank: u32, id: BodyId) -> bool {
+        self.sent.get(&rank).is_some_and(|ids| ids.binary_search(&id).is_ok())
+    }
+}
+
 fn array(v: &crate::geometry::Vec3) -> [f64; 3] {
     (*v).into()
 }
 
 /// Collective. `boxes` are the inflated boxes of the scene's own bodies.
-pub fn exchange_ghosts(scene: &Scene, boxes: &[Aabb], partition: &Partition, comm: &dyn Comm) -> Halo {
+pub fn exchange_ghosts(
+    scene: &Scene,
+    boxes: &[Aabb],
+    partition: &Partition,
+    memory: &mut HaloMemory,
+    comm: &dyn Comm,
+) -> Halo {
     let me = comm.rank() as u32;
     let mut halo = Halo { others: vec![Ranks::new(); scene.grains.len()], ..Default::default() };
     if comm.size() == 1 {
@@ -51,6 +75,7 @@ pub fn exchange_ghosts(scene: &Scene, boxes: &[Aabb], partition: &Partition, com
     }
     let mut outgoing = BTreeMap::<usize, Vec<Parcel>>::new();
     let mut present = Vec::new();
+    let mut sent = BTreeMap::<u32, Vec<BodyId>>::new();
     for (slot, (body, bounds)) in scene.grains.iter().zip(boxes).enumerate() {
         partition.owners_in_box(array(&bounds.min), array(&bounds.max), &mut present);
         if present.iter().all(|&rank| rank as u32 == me) {
@@ -61,7 +86,12 @@ pub fn exchange_ghosts(scene: &Scene, boxes: &[Aabb], partition: &Partition, com
         ranks.dedup();
         halo.others[slot] = ranks.iter().copied().filter(|&rank| rank != me).collect();
         for &rank in halo.others[slot].iter() {
-            let parcel = parcel(body, &scene.impulses, ranks.clone());
+            let mut parcel = parcel(body, &scene.impulses, ranks.clone());
+            if memory.knows(rank, body.id) {
+                parcel.shaped = false;
+                parcel.body.shape = Shape::Convex(Convex::Sphere { radius: 0.0 });
+            }
+            sent.entry(rank).or_default().push(body.id);
             outgoing.entry(rank as usize).or_default().push(parcel);
         }
     }
@@ -70,13 +100,20 @@ pub fn exchange_ghosts(scene: &Scene, boxes: &[Aabb], partition: &Partition, com
         arrived.extend(parcels.into_iter().map(|parcel| (source as u32, parcel)));
     }
     arrived.sort_unstable_by_key(|(_, parcel)| parcel.body.id);
-    for (source, parcel) in arrived {
+    let mut shapes = BTreeMap::new();
+    for (source, mut parcel) in arrived {
+        let id = parcel.body.id;
+        if !parcel.shaped {
+            parcel.body.shape = memory.shapes.get(&id).expect("both sides remember the last step").clone();
+        }
+        shapes.insert(id, parcel.body.shape.clone());
         unpack_impulses(&parcel, &mut halo.impulses);
         halo.others.push(parcel.ranks.into_iter().filter(|&rank| rank != me).collect());
         halo.owners.push(source);
         halo.ghosts.push(parcel.body);
     }
     halo.impulses.sort();
+    *memory = HaloMemory { sent, shapes };
     halo
 }
 
@@ -135,7 +172,7 @@ pub fn store_impulses(
 
 fn parcel(body: &Body, impulses: &Impulses, ranks: Ranks) -> Parcel {
     let impulses = impulses.of_home(body.id).map(|(key, points)| (key, points.to_vec())).collect();
-    Parcel { body: body.clone(), impulses, ranks }
+    Parcel { body: body.clone(), shaped: true, impulses, ranks }
 }
 
 fn unpack_impulses(parcel: &Parcel, into: &mut Impulses) {

@@ -1,21 +1,22 @@
-//! The contacts of machines across ranks: found wherever they are, solved by the machines' owner.
+//! The contacts of hubs across ranks: found wherever they are, solved by one rank, the owner of the machines.
 //!
-//! Each rank assembles the contacts that it has found, Jacobians included, and sends them to the owner, who orders them by key. A grain that
-//! touches a machine belongs to some rank, and others have contacts on it too: before the hub phase its own rank sends
-//! its velocity to the owner, afterwards the owner sends it to all who use it. Messages, once a step:
+//! A hub is a machine, or a free body with so many contacts that it would need too many colours. Each rank assembles the contacts that it
+//! has found, Jacobians included, and sends them to the owner, who orders them by key. A grain that touches a hub belongs
+//! to some rank, and others have contacts on it too: before the hub phase its own rank sends its velocity to the
+//! owner, afterwards the owner sends it to all who use it. Messages, once a step:
 //!
-//! - *rows*: finder → owner of the machines; and a *notice* of each grain concerned, finder → the grain's rank
-//! - *users*: the grain's rank → owner of the machines; and what to *expect*, the grain's rank → users of the grain
+//! - *rows*: finder → owner; and a *notice* of each grain concerned, finder → the grain's rank
+//! - *users*: the grain's rank → owner; and what to *expect*, the grain's rank → users of the grain
 //! - *impulses*: owner → finder, after the solve
 
 use super::View;
-use super::assemble::MachineContact;
+use super::assemble::HubContact;
 use super::halo::{Halo, deliver};
-use super::interface::slot_lookup;
+use super::interface::{Ranks, slot_lookup};
 use super::machines::{Machines, OWNER};
 use crate::geometry::Vec3;
 use crate::machine::BodyImpulse;
-use crate::scene::{BodyId, ManifoldKey, Motion, Physics, Scene};
+use crate::scene::{BodyId, ManifoldKey, Motion, Scene};
 use crate::solve::hub::{End, HubManifold, HubPoint};
 use crate::solve::{Hub, Inertia, Twist};
 use decomposition::{Comm, Exchange, Message};
@@ -33,7 +34,7 @@ struct Row {
     frame: [Vec3; 3],
     friction: f64,
     points: Vec<HubPoint>,
-    /// Gap and place of each point.
+    /// Gap, less its lead, and place of each point.
     places: Vec<(f64, Vec3)>,
 }
 
@@ -61,9 +62,11 @@ struct Told {
 /// Machine, and index of the part in the scene.
 type MachineEnd = (u32, u32);
 
-/// The machines' contacts on their owner; on other ranks nothing.
+/// The contacts of hubs on the rank that solves them; on other ranks nothing.
 #[derive(Default)]
 pub struct Gathered {
+    /// Whether there are machines or other hubs at all: the same on every rank.
+    active: bool,
     pub hub: Hub,
     /// By manifold: who found it, and the machine bodies at its ends.
     origin: Vec<(usize, [Option<MachineEnd>; 2])>,
@@ -146,15 +149,14 @@ pub(super) struct Here<'a> {
     pub comm: &'a dyn Comm,
 }
 
-/// Brings the contacts of machines to their owner and plans the exchanges. `users` tells for an own body which other ranks use
-/// its velocity. Collective.
+/// Brings the contacts of hubs to the rank that solves them and plans the exchanges. Collective.
 pub(super) fn gather(
-    contacts: &[MachineContact],
+    contacts: &[HubContact],
     machines: &Machines,
     here: &Here,
-    users: impl Fn(u32) -> Vec<u32>,
+    ranks: &Ranks,
 ) -> (Gathered, HubExchange) {
-    if machines.is_empty() {
+    if machines.is_empty() && !ranks.has_hubs() {
         return Default::default();
     }
     let me = here.comm.rank();
@@ -168,7 +170,7 @@ pub(super) fn gather(
     let own = here.scene.grains.len();
     let slot_of = slot_lookup(&here.view.ids, own);
     let slot = |id: BodyId| slot_of(id).expect("a rank is told only of grains that it has");
-    let (users, expected) = tell_users(&noticed, |id| users(slot(id)), here.comm);
+    let (users, expected) = tell_users(&noticed, |id| ranks.participants(slot(id)), here.comm);
     let owners = grain_owners(&rows);
     let (gathered, ids) = collect(rows, machines);
     let place = |id: BodyId| ids.binary_search(&id).expect("a grain that touches a machine") as u32;
@@ -203,7 +205,7 @@ pub(super) fn gather(
 }
 
 /// Collective: what arrived here, by source.
-fn send_rows(contacts: &[MachineContact], here: &Here) -> Vec<(usize, Found)> {
+fn send_rows(contacts: &[HubContact], here: &Here) -> Vec<(usize, Found)> {
     let mut outgoing = BTreeMap::<usize, Found>::new();
     for contact in contacts {
         let ends = contact.slots.map(|slot| row_end(slot, here));
@@ -218,7 +220,7 @@ fn send_rows(contacts: &[MachineContact], here: &Here) -> Vec<(usize, Found)> {
             frame: contact.frame,
             friction: contact.friction,
             points: contact.points.clone(),
-            places: contact.infos.iter().map(|info| (info.gap, info.position)).collect(),
+            places: contact.infos.iter().map(|info| (info.gap - info.lead, info.position)).collect(),
         };
         outgoing.entry(OWNER).or_default().rows.push(row);
     }
@@ -297,6 +299,7 @@ fn collect(mut rows: Vec<(usize, Row)>, machines: &Machines) -> (Gathered, Vec<B
     }
     let ids: Vec<BodyId> = bodies.keys().copied().collect();
     let mut gathered = Gathered {
+        active: true,
         hub: Hub {
             machines: machines.hub_machines(),
             bodies: bodies.into_values().collect(),
@@ -325,7 +328,7 @@ fn collect(mut rows: Vec<(usize, Row)>, machines: &Machines) -> (Gathered, Vec<B
 
 impl Gathered {
     /// The problem of [`super::correct`]: displacement velocities from rest, without friction.
-    pub fn correction(&self, physics: &Physics) -> Hub {
+    pub fn from_rest(&self, bias: impl Fn(f64) -> f64) -> Hub {
         let mut hub = self.hub.clone();
         hub.machines.iter_mut().for_each(|machine| machine.free_velocity.fill(0.0));
         hub.bodies.iter_mut().for_each(|(_, free)| *free = Twist::default());
@@ -336,7 +339,7 @@ impl Gathered {
         for (point, (gap, _)) in points.zip(&self.places) {
             point.given = Vec3::zeros();
             point.impulse = [0.0; 3];
-            point.bias = super::correct::bias(*gap, physics);
+            point.bias = bias(*gap);
         }
         hub
     }
@@ -355,7 +358,7 @@ impl Gathered {
                         let linear = world * sign;
                         let angular = (self.places[index].1 - body.pose.position).cross(&linear);
                         let body = scene.machine_parts[*part as usize].body;
-                        all[*machine as usize].push(BodyImpulse { body, linear, angular });
+                        add_impulse(&mut all[*machine as usize], BodyImpulse { body, linear, angular });
                     }
                 }
                 index += 1;
@@ -364,9 +367,9 @@ impl Gathered {
         all
     }
 
-    /// Collective: the impulses at this rank's own contacts of machines, in the order of its contacts.
-    pub fn impulses_back(&self, solved: &[[f64; 3]], machines: &Machines, comm: &dyn Comm) -> Vec<[f64; 3]> {
-        if comm.size() == 1 || machines.is_empty() {
+    /// Collective: the impulses at this rank's own contacts of hubs, in the order of its contacts.
+    pub fn impulses_back(&self, solved: &[[f64; 3]], comm: &dyn Comm) -> Vec<[f64; 3]> {
+        if comm.size() == 1 || !self.active {
             return solved.to_vec();
         }
         let mut outgoing = BTreeMap::<usize, Vec<[f64; 3]>>::new();
@@ -375,5 +378,16 @@ impl Gathered {
             outgoing.entry(*source).or_default().extend(next.by_ref().take(manifold.points.len()));
         }
         deliver(outgoing, comm).into_iter().flat_map(|(_, impulses)| impulses).collect()
+    }
+}
+
+/// One entry for each body: hundreds of points are common, bodies are few.
+fn add_impulse(list: &mut Vec<BodyImpulse>, impulse: BodyImpulse) {
+    match list.iter_mut().find(|known| known.body == impulse.body) {
+        Some(known) => {
+            known.linear += impulse.linear;
+            known.angular += impulse.angular;
+        }
+        None => list.push(impulse),
     }
 }

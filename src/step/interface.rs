@@ -3,6 +3,7 @@
 //! A *participant* of a shared body is a rank that has manifolds on it, or owns it. Two manifolds of one colour never share a body, so
 //! exactly one rank changes a body in a colour; it sends the new velocity to all other participants, and all copies are equal again.
 
+use super::assemble::Assembled;
 use super::halo::{Halo, deliver};
 use super::hub::HubExchange;
 use crate::scene::{BodyId, ManifoldKey};
@@ -11,7 +12,12 @@ use crate::solve::residual::Partial;
 use crate::solve::{Colours, Interface, Problem, Twist};
 use decomposition::{Comm, ExactSum, Exchange, Message};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A body with more manifolds than this takes them to the hub phase: colours beyond would hold little else.
+const HUB_MANIFOLDS: u64 = 64;
+/// Of such bodies at most so many: the hub phase is sequential.
+const MOST_HUBS: usize = 8;
 
 /// Numbers sent for a body: linear and angular velocity.
 const TWIST: usize = 6;
@@ -54,6 +60,9 @@ pub struct Ranks<'c> {
     /// By slot of a shared body: the other participants.
     participants: BTreeMap<u32, Vec<u32>>,
     hub: HubExchange,
+    has_hubs: bool,
+    /// Shared bodies, if their copies are to be compared.
+    replicas: Option<Vec<Replica>>,
 }
 
 #[derive(Default)]
@@ -64,36 +73,138 @@ struct ColourExchange {
     receive: Vec<Vec<u32>>,
 }
 
-/// Colours this rank's manifolds together with all other ranks, and plans the exchanges. Collective.
+/// Colours this rank's manifolds together with all other ranks, and plans the exchanges. Bodies with very many manifolds become hubs:
+/// their manifolds leave the problem. Collective.
 ///
 /// `ids` are the ids of the movable bodies by slot, own ones first, then the ghosts.
 pub fn connect<'c>(
-    problem: &Problem,
+    assembled: &mut Assembled,
     ids: &[BodyId],
     own: usize,
     halo: &Halo,
+    verify: bool,
     comm: &'c dyn Comm,
 ) -> (Colours, Ranks<'c>) {
     let movable = ids.len();
-    let slot = |slot: u32| ((slot as usize) < movable).then_some(slot);
-    let links: Vec<Link> =
-        problem.manifolds.iter().map(|m| Link { key: m.key, slots: m.slots.map(slot) }).collect();
-    if comm.size() == 1 {
-        let colours = crate::solve::colour::colour(&links, movable);
-        let (exchanges, participants, hub) = Default::default();
-        return (colours, Ranks { comm, exchanges, participants, hub });
+    let mut shared = BTreeMap::new();
+    let mut links = links(&assembled.problem, movable);
+    if comm.size() > 1 {
+        shared = announce(&links, ids, own, halo, comm);
     }
-    let mut shared = announce(&links, ids, own, halo, comm);
+    let hubs = choose_hubs(&links, ids, own, &shared, comm);
+    if !hubs.is_empty() {
+        assembled.separate(&hubs);
+        links = self::links(&assembled.problem, movable);
+        leave_out(&hubs, &links, own, halo, &mut shared);
+    }
+    let mut ranks = Ranks {
+        comm,
+        exchanges: Vec::new(),
+        participants: BTreeMap::new(),
+        hub: HubExchange::default(),
+        has_hubs: !hubs.is_empty(),
+        replicas: verify.then(Vec::new),
+    };
+    if comm.size() == 1 {
+        return (crate::solve::colour::colour(&links, movable), ranks);
+    }
     let colours = colour_together(&links, ids, &mut shared, comm);
-    let exchanges = plan(&links, &colours, &shared);
-    let participants = shared.into_iter().map(|(slot, body)| (slot, body.participants)).collect();
-    (colours, Ranks { comm, exchanges, participants, hub: HubExchange::default() })
+    ranks.exchanges = plan(&links, &colours, &shared);
+    if verify {
+        let replicas = shared.iter().map(|(&slot, body)| Replica::new(slot, body.id, own, halo));
+        ranks.replicas = Some(replicas.collect());
+    }
+    ranks.participants = shared.into_iter().map(|(slot, body)| (slot, body.participants)).collect();
+    (colours, ranks)
+}
+
+fn links(problem: &Problem, movable: usize) -> Vec<Link> {
+    let slot = |slot: u32| ((slot as usize) < movable).then_some(slot);
+    problem.manifolds.iter().map(|m| Link { key: m.key, slots: m.slots.map(slot) }).collect()
+}
+
+/// The bodies with the most manifolds, if these are very many: ascending, the same on every rank. Collective.
+fn choose_hubs(
+    links: &[Link],
+    ids: &[BodyId],
+    own: usize,
+    shared: &BTreeMap<u32, SharedBody>,
+    comm: &dyn Comm,
+) -> Vec<BodyId> {
+    let mut counts = vec![0u64; ids.len()];
+    for slot in links.iter().flat_map(|link| link.slots).flatten() {
+        counts[slot as usize] += 1;
+    }
+    for (&slot, body) in shared {
+        counts[slot as usize] += body.foreign.len() as u64;
+    }
+    // An owner knows all manifolds of its bodies.
+    let own = counts[..own].iter().zip(ids).filter(|(count, _)| **count > HUB_MANIFOLDS);
+    let own: Vec<(u64, BodyId)> = own.map(|(&count, &id)| (count, id)).collect();
+    let mut number = [own.len() as i64];
+    comm.sum_i64(&mut number);
+    if number[0] == 0 {
+        return Vec::new();
+    }
+    let mut all = own;
+    if comm.size() > 1 {
+        let outgoing = if all.is_empty() { BTreeMap::new() } else { BTreeMap::from([(0, all)]) };
+        all = deliver(outgoing, comm).into_iter().flat_map(|(_, some)| some).collect();
+    }
+    all.sort_unstable_by_key(|&(count, id)| (std::cmp::Reverse(count), id));
+    let mut chosen: Vec<BodyId> = all.into_iter().take(MOST_HUBS).map(|(_, id)| id).collect();
+    chosen.sort_unstable();
+    if comm.size() > 1 {
+        let mut bytes = postcard::to_stdvec(&chosen).expect("plain data can be packed");
+        comm.broadcast(0, &mut bytes);
+        chosen = postcard::from_bytes(&bytes).expect("what a rank packed, a rank unpacks");
+    }
+    chosen
+}
+
+/// Forgets what was announced about manifolds of hubs: nobody waits for their colours.
+fn leave_out(
+    hubs: &[BodyId],
+    links: &[Link],
+    own: usize,
+    halo: &Halo,
+    shared: &mut BTreeMap<u32, SharedBody>,
+) {
+    let used: BTreeSet<u32> = links.iter().flat_map(|link| link.slots).flatten().collect();
+    shared.retain(|&slot, body| {
+        body.foreign.retain(|foreign| !foreign.key.bodies.iter().any(|id| hubs.contains(id)));
+        let owner = (slot as usize).checked_sub(own).map(|ghost| halo.owners[ghost]);
+        body.participants =
+            owner.into_iter().chain(body.foreign.iter().map(|foreign| foreign.rank)).collect();
+        body.participants.sort_unstable();
+        body.participants.dedup();
+        owner.is_none() || used.contains(&slot)
+    });
+}
+
+/// A shared body as its copies are compared: by the owner, who gets all others.
+struct Replica {
+    slot: u32,
+    id: BodyId,
+    /// None on the owner itself.
+    owner: Option<u32>,
+}
+
+impl Replica {
+    fn new(slot: u32, id: BodyId, own: usize, halo: &Halo) -> Self {
+        Self { slot, id, owner: (slot as usize).checked_sub(own).map(|ghost| halo.owners[ghost]) }
+    }
 }
 
 impl Ranks<'_> {
     /// The other ranks that use the velocity of a shared body.
     pub(super) fn participants(&self, slot: u32) -> Vec<u32> {
         self.participants.get(&slot).cloned().unwrap_or_default()
+    }
+
+    /// Whether there are hubs besides machines: the same on every rank.
+    pub(super) fn has_hubs(&self) -> bool {
+        self.has_hubs
     }
 
     pub(super) fn set_hub(&mut self, hub: HubExchange) {
@@ -271,6 +382,31 @@ impl Interface for Ranks<'_> {
 
     fn scatter_hub(&mut self, hub: &[Twist], velocities: &mut [Twist]) {
         self.hub.scatter(hub, velocities, self.comm);
+    }
+
+    fn end_sweep(&mut self, velocities: &[Twist]) {
+        let Some(replicas) = &self.replicas else { return };
+        let bits = |slot: u32| {
+            let Twist { linear, angular, .. } = velocities[slot as usize];
+            [linear, angular].concat().into_iter().map(f64::to_bits).collect::<Vec<u64>>()
+        };
+        let mut outgoing = BTreeMap::<usize, Vec<(BodyId, Vec<u64>)>>::new();
+        for replica in replicas {
+            if let Some(owner) = replica.owner {
+                outgoing.entry(owner as usize).or_default().push((replica.id, bits(replica.slot)));
+            }
+        }
+        for (rank, copies) in deliver(outgoing, self.comm) {
+            for (id, copy) in copies {
+                let own = replicas.iter().find(|replica| replica.id == id);
+                let own = own.map(|own| bits(own.slot));
+                assert!(
+                    own.as_ref() == Some(&copy),
+                    "body {} differs on rank {rank}: {copy:?}, {own:?}",
+                    id.0
+                );
+            }
+        }
     }
 
     fn sum(&mut self, sums: &mut [ExactSum]) {

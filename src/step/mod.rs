@@ -1,6 +1,7 @@
 //! One time step: the paper's Algorithm 1. The only physics that talks to other ranks.
 
 pub mod assemble;
+pub(crate) mod balance;
 mod correct;
 pub mod halo;
 mod hub;
@@ -8,21 +9,24 @@ pub mod interface;
 pub mod machines;
 pub mod motion;
 pub mod observe;
+mod project;
 #[cfg(test)]
 mod tests;
 pub mod timers;
+pub mod whole;
 
 pub use machines::{Loads, Machines};
 pub use observe::Observation;
-pub use timers::{Phase, Timers};
+pub use timers::{Cost, Phase, Timers};
+pub use whole::Dump;
 
 use crate::contact::detect::{Candidate, Detector};
 use crate::geometry::{Aabb, Vec3};
 use crate::scene::{Activation, Body, BodyId, ManifoldKey, Motion, Physics, Scene};
 use crate::solve::{self, Inertia, Manifold, Residual, Solution, Twist};
-use assemble::{Assembled, MachineContact, Parts, PointInfo};
-use decomposition::{Cells, Comm, ExactSum, Partition};
-use halo::Halo;
+use assemble::{Assembled, HubContact, Parts, PointInfo, TakesPart};
+use decomposition::{Comm, ExactSum, Partition};
+use halo::{Halo, HaloMemory};
 use serde::{Deserialize, Serialize};
 
 /// How space is shared among ranks.
@@ -53,7 +57,7 @@ pub struct StepReport {
     pub sweeps: usize,
     pub residual: Residual,
     pub converged: bool,
-    /// Deepest overlap found at `q_m`, m, ≥ 0.
+    /// Deepest overlap found at `q_m`, m, ≥ 0; with a limit of penetration that at the end of the step.
     pub worst_penetration: f64,
     /// Bodies that changed ranks.
     pub migrated: u64,
@@ -89,18 +93,18 @@ pub struct Stepper<'c> {
     decomposition: DecompositionOptions,
     partition: Partition,
     detector: Detector,
+    memory: HaloMemory,
+    /// Whether copies of shared bodies are compared after each sweep.
+    verify: bool,
+    projector: project::Projector,
     timers: Timers,
     contacts: Vec<ContactView>,
     /// Three sums for each static body: what contacts gave it in the last step.
     wall_impulses: Vec<ExactSum>,
+    /// Whether the next step is to keep its contact problem.
+    dump_due: bool,
+    dump: Option<Dump>,
 }
-
-/// Edge of a cell by the radius of the largest grain: small enough to balance well, large enough that few grains cross a border.
-const CELL_EDGE_BY_RADIUS: f64 = 2.0;
-/// Steps between two looks at the balance: stones fall a few of their sizes in that time.
-const BALANCE_EVERY: u64 = 100;
-/// Cells in all: the table that every rank holds.
-const MOST_CELLS: usize = 1 << 20;
 
 impl<'c> Stepper<'c> {
     /// A scene without machines. Collective, see [`with_machines`](Self::with_machines).
@@ -123,7 +127,7 @@ impl<'c> Stepper<'c> {
         decomposition: DecompositionOptions,
         comm: &'c dyn Comm,
     ) -> Self {
-        let partition = partition(&scene, &decomposition, comm);
+        let partition = balance::first_partition(&scene, &decomposition, comm);
         let mut stepper = Self {
             wall_impulses: vec![ExactSum::default(); 3 * scene.statics.len()],
             scene,
@@ -134,13 +138,23 @@ impl<'c> Stepper<'c> {
             decomposition,
             partition,
             detector: Detector::default(),
+            memory: HaloMemory::default(),
+            verify: false,
+            projector: project::Projector::default(),
             timers: Timers::default(),
             contacts: Vec::new(),
+            dump_due: false,
+            dump: None,
         };
         stepper.machines.place_bodies(&mut stepper.scene);
         stepper.scene.grains.sort_unstable_by_key(|body| body.id);
         halo::migrate(&mut stepper.scene, &stepper.partition, comm);
         stepper
+    }
+
+    /// Compares, from now on and after each sweep, all copies of shared bodies bit by bit, and panics if two differ. Slow: for tests.
+    pub fn verify_copies(&mut self) {
+        self.verify = true;
     }
 
     pub fn scene(&self) -> &Scene {
@@ -159,9 +173,19 @@ impl<'c> Stepper<'c> {
         &self.timers
     }
 
-    /// This rank's contact points of the last step, ascending by bodies, those of machines last.
+    /// This rank's contact points of the last step, ascending by bodies, those of machines and other hubs last.
     pub fn contacts(&self) -> impl Iterator<Item = ContactView> {
         self.contacts.iter().copied()
+    }
+
+    /// Lets the next step keep its contact problem. All ranks ask alike.
+    pub fn keep_problem(&mut self) {
+        self.dump_due = true;
+    }
+
+    /// The problem that was asked for, on rank 0, once.
+    pub fn take_problem(&mut self) -> Option<Dump> {
+        self.dump.take()
     }
 
     /// Collective.
@@ -171,54 +195,76 @@ impl<'c> Stepper<'c> {
 
     /// Algorithm 1. Collective.
     pub fn step(&mut self) -> Result<StepReport, StepError> {
-        let Self { scene, machines, physics, options, comm, partition, detector, timers, .. } = self;
+        let Self {
+            scene,
+            machines,
+            physics,
+            options,
+            comm,
+            partition,
+            detector,
+            projector,
+            timers,
+            dump_due,
+            dump,
+            ..
+        } = self;
         let comm: &dyn Comm = *comm;
         let gravity = (physics.gravity)(physics.time(scene.step));
 
-        timers.time(Phase::Machine, || machines.begin(scene, physics, comm))?; // (16)–(27)
-        let boxes = timers.time(Phase::Predict, || {
+        timers.time(Phase::Machine, comm, || machines.begin(scene, physics, comm))?; // (16)–(27)
+        let boxes = timers.time(Phase::Predict, comm, || {
             motion::predict(scene, physics); // (29)
             reach_boxes(scene, physics, &gravity)
         });
-        let halo = timers.time(Phase::Halo, || halo::exchange_ghosts(scene, &boxes, partition, comm));
+        let halo = timers.time(Phase::Halo, comm, || {
+            halo::exchange_ghosts(scene, &boxes, partition, &mut self.memory, comm)
+        });
         let view = View::new(scene, &halo, machines, physics, &gravity);
-        let contacts = timers.time(Phase::Detect, || {
+        let contacts = timers.time(Phase::Detect, comm, || {
             let owns = |a: &Body, b: &Body, place: &Vec3| pair_owner(a, b, place, partition) == comm.rank();
-            detector.detect(&view.candidates, owns, |a, b| looks_ahead(scene, machines, a, b))
+            detector.detect(&view.candidates, owns, |a, b| looks_ahead(scene, machines, physics, a, b))
         });
-        let assembled =
-            timers.time(Phase::Assemble, || view.assemble(&contacts, scene, machines, &halo, physics));
-        let (colours, mut ranks) = timers.time(Phase::Colour, || {
-            interface::connect(&assembled.problem, &view.ids, scene.grains.len(), &halo, comm)
+        let takes_part =
+            if physics.penetration_limit > 0.0 { TakesPart::ClosedOrHeld } else { TakesPart::Closed };
+        let mut assembled = timers.time(Phase::Assemble, comm, || {
+            view.assemble(&contacts, scene, machines, &halo, physics, takes_part)
         });
-        let gathered = timers.time(Phase::Colour, || {
+        let (colours, mut ranks) = timers.time(Phase::Colour, comm, || {
+            interface::connect(&mut assembled, &view.ids, scene.grains.len(), &halo, self.verify, comm)
+        });
+        let gathered = timers.time(Phase::Colour, comm, || {
             let here = hub::Here { view: &view, scene, halo: &halo, comm };
-            let (gathered, exchange) =
-                hub::gather(&assembled.machine, machines, &here, |slot| ranks.participants(slot));
+            let (gathered, exchange) = hub::gather(&assembled.hub, machines, &here, &ranks);
             ranks.set_hub(exchange);
             gathered
         });
         let shared = |slot: u32| halo.others.get(slot as usize).is_some_and(|others| !others.is_empty());
-        let solution = timers.time(Phase::Solve, || {
-            solve::solve(&assembled.problem, &gathered.hub, &colours, options, shared, &mut ranks) // (33)
+        let share = whole::Share { assembled: &assembled, ids: &view.ids, hub: &gathered.hub };
+        let solution = timers.time(Phase::Solve, comm, || match options.method {
+            None => solve::solve(&assembled.problem, &gathered.hub, &colours, options, shared, &mut ranks), // (33)
+            Some(method) => whole::solve(&share, method, options, comm),
         });
-        let shifts = timers.time(Phase::Correct, || {
+        if std::mem::take(dump_due) {
+            *dump = whole::gather(&share, Some(&solution), comm).map(|whole| whole.dump());
+        }
+        let shifts = timers.time(Phase::Correct, comm, || {
             correct::correct(&assembled, &gathered, &colours, physics, shared, &mut ranks, comm)
         });
-        let machine_impulses = gathered.impulses_back(&solution.hub.impulses, machines, comm);
+        let hub_impulses = gathered.impulses_back(&solution.hub.impulses, comm);
         let impulses = halo::store_impulses(
-            assemble::impulses_of(&view.candidates, &assembled, &solution.impulses, &machine_impulses),
+            assemble::impulses_of(&view.candidates, &assembled, &solution.impulses, &hub_impulses),
             |home| view.owner_of(home, scene.grains.len(), &halo),
             comm,
         );
-        self.contacts = contact_views(&view, &assembled, &solution.impulses, &machine_impulses);
+        self.contacts = contact_views(&view, &assembled, &solution.impulses, &hub_impulses);
         let View { inertia, free_velocity, .. } = view;
         let ways = correct::machine_ways(&shifts, physics);
-        timers.time(Phase::Machine, || {
+        timers.time(Phase::Machine, comm, || {
             let touched = gathered.body_impulses(&solution.hub.impulses, scene);
             machines.finish(scene, &solution.hub.velocities, &ways, &touched, comm)
         })?;
-        timers.time(Phase::Finish, || {
+        timers.time(Phase::Finish, comm, || {
             for (slot, body) in scene.grains.iter_mut().enumerate() {
                 motion::finish(
                     body,
@@ -233,14 +279,19 @@ impl<'c> Stepper<'c> {
             scene.impulses = impulses;
             scene.step += 1;
         });
-        let moved = timers.time(Phase::Migrate, || {
-            if imbalance(scene, comm) > self.decomposition.imbalance_threshold {
-                *partition = crate::step::partition(scene, &self.decomposition, comm);
+        let left = timers
+            .time(Phase::Correct, comm, || projector.project(scene, machines, physics, partition, comm))?;
+        let moved = timers.time(Phase::Migrate, comm, || {
+            let work = balance::work(scene, &self.contacts);
+            if balance::is_due(scene, &work, &self.decomposition, comm) {
+                *partition = balance::partition(scene, &work, &self.decomposition, Some(partition), comm);
             }
             halo::migrate(scene, partition, comm)
         });
         self.gather_wall_impulses();
-        Ok(self.report(&assembled, &solution, colours.count, moved))
+        let mut report = self.report(&assembled, &solution, colours.count, moved);
+        report.worst_penetration = left.unwrap_or(report.worst_penetration);
+        Ok(report)
     }
 
     fn gather_wall_impulses(&mut self) {
@@ -258,9 +309,9 @@ impl<'c> Stepper<'c> {
     }
 
     fn report(&self, assembled: &Assembled, solution: &Solution, colours: usize, moved: usize) -> StepReport {
-        let (problem, machine) = (&assembled.problem, &assembled.machine);
-        let manifolds = problem.manifolds.len() + machine.len();
-        let infos = assembled.points.iter().chain(machine.iter().flat_map(|contact| &contact.infos));
+        let (problem, hub) = (&assembled.problem, &assembled.hub);
+        let manifolds = problem.manifolds.len() + hub.len();
+        let infos = assembled.points.iter().chain(hub.iter().flat_map(|contact| &contact.infos));
         let points = infos.clone().count();
         let mut counts = [manifolds as i64, points as i64, moved as i64];
         self.comm.sum_i64(&mut counts);
@@ -324,11 +375,12 @@ impl<'a> View<'a> {
         machines: &Machines,
         halo: &Halo,
         physics: &Physics,
+        takes_part: TakesPart,
     ) -> Assembled {
-        let stored =
-            if physics.warm_start { [Some(&scene.impulses), Some(&halo.impulses)] } else { [None; 2] };
-        let time_step = physics.time_step;
-        let parts = Parts { candidates: &self.candidates, scene, machines, stored, time_step };
+        let stored = [&scene.impulses, &halo.impulses];
+        let Physics { time_step, warm_start, .. } = *physics;
+        let candidates = &self.candidates;
+        let parts = Parts { candidates, scene, machines, stored, warm_start, time_step, takes_part };
         assemble::assemble(contacts, self.inertia.clone(), self.free_velocity.clone(), &parts)
     }
 
@@ -357,22 +409,23 @@ fn pair_owner(a: &Body, b: &Body, place: &Vec3, partition: &Partition) -> usize 
 }
 
 /// How far a pair looks for contacts, as a share of its reach; none if the two never touch.
-fn looks_ahead(scene: &Scene, machines: &Machines, a: &Body, b: &Body) -> Option<f64> {
+fn looks_ahead(scene: &Scene, machines: &Machines, physics: &Physics, a: &Body, b: &Body) -> Option<f64> {
     if !machines.can_touch(scene, a, b) {
         return None;
     }
     let law = scene.laws.between(a.material, b.material)?;
-    Some(if law.activation == Activation::Predictive { 1.0 } else { 0.0 })
+    let ahead = law.activation == Activation::Predictive || physics.penetration_limit > 0.0;
+    Some(if ahead { 1.0 } else { 0.0 })
 }
 
 fn contact_views(
     view: &View,
     assembled: &Assembled,
     impulses: &[[f64; 3]],
-    machine_impulses: &[[f64; 3]],
+    hub_impulses: &[[f64; 3]],
 ) -> Vec<ContactView> {
     let problem = &assembled.problem;
-    let mut views = Vec::with_capacity(problem.points.len() + machine_impulses.len());
+    let mut views = Vec::with_capacity(problem.points.len() + hub_impulses.len());
     let centres = |slots: [u32; 2]| slots.map(|slot| view.candidates[slot as usize].body.pose.position);
     let point =
         |key: &ManifoldKey, slots, frame: &[Vec3; 3], info: &PointInfo, impulse: &[f64; 3]| ContactView {
@@ -389,48 +442,10 @@ fn contact_views(
             places.map(|place| point(key, *slots, frame, &assembled.points[place], &impulses[place])),
         );
     }
-    let mut next = machine_impulses.iter();
-    for MachineContact { key, slots, frame, infos, .. } in &assembled.machine {
+    let mut next = hub_impulses.iter();
+    for HubContact { key, slots, frame, infos, .. } in &assembled.hub {
         let points = infos.iter().zip(next.by_ref());
         views.extend(points.map(|(info, impulse)| point(key, *slots, frame, info, impulse)));
     }
     views
-}
-
-/// Largest over mean number of bodies on a rank, looked at every [`BALANCE_EVERY`] steps (else 0). Collective. Nothing that
-/// is computed depends on it, only where.
-fn imbalance(scene: &Scene, comm: &dyn Comm) -> f64 {
-    if comm.size() == 1 || !scene.step.is_multiple_of(BALANCE_EVERY) {
-        return 0.0;
-    }
-    let mut total = [scene.grains.len() as i64];
-    let mut most = [scene.grains.len() as f64];
-    comm.sum_i64(&mut total);
-    comm.max_f64(&mut most);
-    most[0] * comm.size() as f64 / (total[0] as f64).max(1.0)
-}
-
-/// Cuts the space that the grains take up. Collective.
-pub(crate) fn partition(scene: &Scene, options: &DecompositionOptions, comm: &dyn Comm) -> Partition {
-    let mut extent = [f64::NEG_INFINITY; 7];
-    for body in &scene.grains {
-        for axis in 0..3 {
-            extent[axis] = extent[axis].max(-body.pose.position[axis]);
-            extent[3 + axis] = extent[3 + axis].max(body.pose.position[axis]);
-        }
-        extent[6] = extent[6].max(body.shape.bounding_radius());
-    }
-    comm.max_f64(&mut extent);
-    if !extent.iter().all(|bound| bound.is_finite()) {
-        extent = [0.0; 7]; // no grains at all
-    }
-    let min = [-extent[0], -extent[1], -extent[2]];
-    let max = [extent[3], extent[4], extent[5]];
-    let size = options.cell_size.unwrap_or(CELL_EDGE_BY_RADIUS * extent[6]).max(1e-9);
-    let cells = Cells::covering(min, max, size, MOST_CELLS);
-    let mut work = vec![0; cells.count()];
-    for body in &scene.grains {
-        work[cells.cell_of(body.pose.position.into())] += 1;
-    }
-    Partition::balanced(cells, &mut work, None, comm)
 }

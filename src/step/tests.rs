@@ -18,6 +18,7 @@ fn physics() -> Physics {
         warm_start: true,
         penetration_correction: 0.1,
         correction_slop: 1e-5,
+        penetration_limit: 0.0,
     }
 }
 
@@ -86,6 +87,7 @@ fn run(comm: &dyn Comm, activation: Activation, steps: usize) -> (Vec<Body>, Vec
         solve::Options { tolerance: 1e-5, maximum_sweeps: 60, check_every: 10, ..Default::default() };
     let scene = scene(comm.rank(), comm.size(), activation);
     let mut stepper = Stepper::new(scene, physics(), options, DecompositionOptions::default(), comm);
+    stepper.verify_copies();
     let reports = (0..steps)
         .map(|_| {
             let report = stepper.step().expect("no machine can fail");
@@ -136,4 +138,47 @@ fn a_closed_system_keeps_its_momentum() {
     let scale: f64 = stepper.scene().grains.iter().map(|body| body.mass * body.velocity.norm()).sum();
     assert!((after.momentum - before.momentum).norm() < 1e-12 * scale);
     assert!(after.kinetic_energy < before.kinetic_energy);
+}
+
+/// A boulder among pebbles, with more contacts than colours are good for.
+fn boulder(comm: &dyn Comm) -> (Vec<Body>, Vec<StepReport>) {
+    let mut scene = scene(comm.rank(), comm.size(), Activation::Predictive);
+    scene.grains.clear();
+    if comm.rank() == 0 {
+        // A pebble at each of many directions, almost touching the boulder: Fibonacci's points on the sphere.
+        let centre = Vec3::new(0.2, 0.2, 0.25);
+        for k in 0..220u64 {
+            let height = 1.0 - (2 * k + 1) as f64 / 220.0;
+            let angle = k as f64 * 2.399963229728653;
+            let ring = (1.0 - height * height).sqrt();
+            let direction = Vec3::new(ring * angle.cos(), ring * angle.sin(), height);
+            let place = centre + direction * (0.1 + 0.0101);
+            scene.grains.push(sphere(10 + k, 0.01, place, -direction * (1.0 + (k % 3) as f64)));
+        }
+        scene.grains.push(sphere(1000, 0.1, centre, Vec3::new(0.3, 0.1, -0.5)));
+    }
+    let options =
+        solve::Options { tolerance: 1e-6, maximum_sweeps: 40, check_every: 5, ..Default::default() };
+    let mut stepper = Stepper::new(scene, physics(), options, DecompositionOptions::default(), comm);
+    stepper.verify_copies();
+    let reports =
+        (0..60).map(|_| StepReport { migrated: 0, ..stepper.step().expect("no machine can fail") }).collect();
+    (stepper.scene().grains.clone(), reports)
+}
+
+#[test]
+fn a_boulder_takes_its_contacts_to_the_hub_phase() {
+    let (bodies, reports) = boulder(&Solo);
+    let most = reports.iter().map(|report| report.contact_points).max().unwrap();
+    assert!(most > 200, "{most} contact points");
+    assert!(reports.iter().all(|report| report.colours < 40), "the boulder needs no colours of its own");
+    for size in [2, 3, 4, 8] {
+        let parts = threads::run(size, |comm| boulder(comm));
+        for (_, part_reports) in &parts {
+            assert_eq!(*part_reports, reports, "{size} ranks");
+        }
+        let mut together: Vec<Body> = parts.into_iter().flat_map(|(bodies, _)| bodies).collect();
+        together.sort_by_key(|body| body.id);
+        assert_eq!(together, bodies, "{size} ranks");
+    }
 }

@@ -1,5 +1,6 @@
-//! Wall time by phase, under the names of the step.
+//! Wall time and traffic by phase, under the names of the step.
 
+use decomposition::{Comm, Traffic};
 use std::time::Instant;
 
 /// The phases of a step, in their order: the same names in code, tables and docs.
@@ -47,21 +48,30 @@ impl Phase {
     }
 }
 
-/// Seconds spent in each phase on this rank.
+/// What a phase has cost on this rank.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cost {
+    pub seconds: f64,
+    pub traffic: Traffic,
+}
+
+/// The cost of each phase on this rank.
 #[derive(Clone, Debug, Default)]
 pub struct Timers {
-    seconds: [f64; Phase::ALL.len()],
+    costs: [Cost; Phase::ALL.len()],
 }
 
 impl Timers {
-    pub fn time<R>(&mut self, phase: Phase, work: impl FnOnce() -> R) -> R {
-        let start = Instant::now();
+    pub fn time<R>(&mut self, phase: Phase, comm: &dyn Comm, work: impl FnOnce() -> R) -> R {
+        let (start, before) = (Instant::now(), comm.traffic());
         let result = work();
-        self.seconds[phase as usize] += start.elapsed().as_secs_f64();
+        let cost = &mut self.costs[phase as usize];
+        cost.seconds += start.elapsed().as_secs_f64();
+        cost.traffic += comm.traffic() - before;
         result
     }
 
-    pub fn phases(&self) -> impl Iterator<Item = (&'static str, f64)> {
-        Phase::ALL.into_iter().map(|phase| (phase.name(), self.seconds[phase as usize]))
+    pub fn phases(&self) -> impl Iterator<Item = (&'static str, Cost)> {
+        Phase::ALL.into_iter().map(|phase| (phase.name(), self.costs[phase as usize]))
     }
 }

@@ -1,0 +1,77 @@
+//! How space is shared among ranks, and when it is shared anew. Nothing that is computed depends on it, only where.
+
+use super::{ContactView, DecompositionOptions};
+use crate::scene::{Body, Scene};
+use decomposition::{Cells, Comm, Partition};
+
+/// Edge of a cell by the radius of the largest grain: small enough to balance well, large enough that few grains cross a border.
+const CELL_EDGE_BY_RADIUS: f64 = 2.0;
+/// Steps between two looks at the balance: stones fall a few of their sizes in that time.
+const BALANCE_EVERY: u64 = 100;
+/// Cells in all: the table that every rank holds.
+const MOST_CELLS: usize = 1 << 20;
+/// Work of a grain that touches nothing, in contact points.
+const WORK_OF_A_GRAIN: i64 = 2;
+
+/// What each grain of this rank cost in the last step, in contact points.
+pub(super) fn work(scene: &Scene, contacts: &[ContactView]) -> Vec<i64> {
+    let mut work = vec![WORK_OF_A_GRAIN; scene.grains.len()];
+    for id in contacts.iter().flat_map(|contact| contact.bodies) {
+        if let Ok(place) = scene.grains.binary_search_by_key(&id, |body| body.id) {
+            work[place] += 1;
+        }
+    }
+    work
+}
+
+/// Whether it is time to cut space anew: looked at every [`BALANCE_EVERY`] steps. Collective.
+pub(super) fn is_due(scene: &Scene, work: &[i64], options: &DecompositionOptions, comm: &dyn Comm) -> bool {
+    if comm.size() == 1 || !scene.step.is_multiple_of(BALANCE_EVERY) {
+        return false;
+    }
+    let own: i64 = work.iter().sum();
+    let (mut total, mut most) = ([own], [own as f64]);
+    comm.sum_i64(&mut total);
+    comm.max_f64(&mut most);
+    most[0] * comm.size() as f64 > options.imbalance_threshold * (total[0] as f64).max(1.0)
+}
+
+/// Cuts the space that the grains take up; `work` has an entry for each grain of this rank. Collective.
+pub(crate) fn partition(
+    scene: &Scene,
+    work: &[i64],
+    options: &DecompositionOptions,
+    previous: Option<&Partition>,
+    comm: &dyn Comm,
+) -> Partition {
+    let mut extent = [f64::NEG_INFINITY; 7];
+    for body in &scene.grains {
+        for axis in 0..3 {
+            extent[axis] = extent[axis].max(-body.pose.position[axis]);
+            extent[3 + axis] = extent[3 + axis].max(body.pose.position[axis]);
+        }
+        extent[6] = extent[6].max(body.shape.bounding_radius());
+    }
+    comm.max_f64(&mut extent);
+    if !extent.iter().all(|bound| bound.is_finite()) {
+        extent = [0.0; 7]; // no grains at all
+    }
+    let min = [-extent[0], -extent[1], -extent[2]];
+    let max = [extent[3], extent[4], extent[5]];
+    let size = options.cell_size.unwrap_or(CELL_EDGE_BY_RADIUS * extent[6]).max(1e-9);
+    let cells = Cells::covering(min, max, size, MOST_CELLS);
+    let mut by_cell = vec![0; cells.count()];
+    for (body, work) in scene.grains.iter().zip(work) {
+        by_cell[cells.cell_of(place(body))] += work;
+    }
+    Partition::balanced(cells, &mut by_cell, previous, comm)
+}
+
+/// Before the first step every grain counts the same.
+pub(crate) fn first_partition(scene: &Scene, options: &DecompositionOptions, comm: &dyn Comm) -> Partition {
+    partition(scene, &vec![1; scene.grains.len()], options, None, comm)
+}
+
+fn place(body: &Body) -> [f64; 3] {
+    body.pose.position.into()
+}
