@@ -10,7 +10,7 @@ fn check(arguments: &[&str]) -> Output {
 
 #[test]
 fn check_prints_tree_freedom_cuts_partition_and_closure() {
-    let output = check(&["tests/data/slider-crank/cut-xy.toml"]);
+    let output = check(&["inputs/slider-crank/cut-xy.toml"]);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     for part in [
@@ -26,7 +26,7 @@ fn check_prints_tree_freedom_cuts_partition_and_closure() {
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
-    let output = check(&["tests/data/machines/tamper.toml"]);
+    let output = check(&["inputs/tamper.toml"]);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("phases: diving, squeezing, lifting"), "{text}");
     assert!(text.contains("(prescribed)"), "{text}");
@@ -36,7 +36,7 @@ fn check_prints_tree_freedom_cuts_partition_and_closure() {
 fn check_says_which_loop_stays_open() {
     // The chain is 0.153 m and 0.306 m long: its end cannot come nearer than 0.153 m to the pivot of the crank.
     let output = check(&[
-        "tests/data/slider-crank/cut-xy.toml",
+        "inputs/slider-crank/cut-xy.toml",
         "--set",
         "machine.slider-crank.cut.pin.between=[\"rod.tip\", \"ground.origin\"]",
         "--set",

@@ -17,7 +17,17 @@ fn series(directory: &Directory, name: &str) -> String {
     std::fs::read_to_string(directory.file(name).join("series.csv")).expect("a run leaves a series")
 }
 
-fn same_on_all(case: &str, steps: &str, arrangements: &[(usize, &str)], more: &[&str]) {
+/// All arrangements that the promise names, or in `make test` some of them.
+fn arrangements(some: &[(usize, &'static str)]) -> Vec<(usize, &'static str)> {
+    let all = [(1, "1"), (1, "2"), (2, "1"), (3, "1"), (4, "1"), (7, "1"), (8, "1"), (2, "2"), (4, "2")];
+    if std::env::var_os("BRECCIA_SOAK").is_some() { all.to_vec() } else { some.to_vec() }
+}
+
+fn steps(some: &'static str, all: &'static str) -> &'static str {
+    if std::env::var_os("BRECCIA_SOAK").is_some() { all } else { some }
+}
+
+fn same_on_all(case: &str, steps: &str, arrangements: &[(usize, &str)], more: &[&str]) -> Directory {
     let name = case.replace(['/', '.'], "-");
     let directory = Directory::new(&name);
     let mut first = None;
@@ -30,6 +40,49 @@ fn same_on_all(case: &str, steps: &str, arrangements: &[(usize, &str)], more: &[
         match &first {
             None => first = Some(found),
             Some(first) => assert!(*first == found, "{case} on {place} (ranks x threads) differs: {summary}"),
+        }
+    }
+    directory
+}
+
+/// A table of numbers by column name.
+fn table(directory: &Directory, run: &str, file: &str) -> impl Fn(&str) -> Vec<f64> {
+    let text = std::fs::read_to_string(directory.file(run).join(file)).expect("a run leaves its series");
+    let mut lines = text.lines().map(|line| line.split(',').map(str::to_string).collect::<Vec<_>>());
+    let names = lines.next().expect("a head");
+    let rows: Vec<Vec<f64>> =
+        lines.map(|row| row.iter().map(|word| word.parse().expect("a number")).collect()).collect();
+    move |name| {
+        let column =
+            names.iter().position(|known| known == name).unwrap_or_else(|| panic!("{name}: {names:?}"));
+        rows.iter().map(|row| row[column]).collect()
+    }
+}
+
+/// At every step: the momentum of all grains changes by gravity and by what walls and tools gave, and by nothing else.
+fn momentum_balances(directory: &Directory, run: &str, walls: &[&str], tools: &[&str], step: f64) {
+    let series = table(directory, run, "series.csv");
+    let summary = std::fs::read_to_string(directory.file(run).join("summary.json")).expect("a summary");
+    let summary: serde_json::Value = serde_json::from_str(&summary).expect("JSON");
+    let grains =
+        summary["groups"].as_array().expect("groups").iter().filter(|group| group["kind"] == "spheres");
+    let mass: f64 = grains.map(|group| group["mass"].as_f64().expect("a mass")).sum();
+    let tool_series = (!tools.is_empty()).then(|| table(directory, run, "machines.csv"));
+    for (axis, gravity) in [("x", 0.0), ("y", 0.0), ("z", -9.81)] {
+        let momentum = series(&format!("momentum/{axis}"));
+        let mut forces: Vec<Vec<f64>> =
+            walls.iter().map(|wall| series(&format!("force/{wall}/{axis}"))).collect();
+        let tool_force = |tool: &&str| tool_series.as_ref().map(|table| table(&format!("{tool}/{axis}")));
+        forces.extend(tools.iter().filter_map(tool_force));
+        assert!(momentum.len() > 50 && forces.iter().all(|force| force.len() == momentum.len()));
+        for row in 1..momentum.len() {
+            let given: f64 = forces.iter().map(|force| -force[row] * step).sum();
+            let scale: f64 =
+                forces.iter().map(|force| (force[row] * step).abs()).sum::<f64>() + mass * 9.81 * step;
+            let error = momentum[row] - momentum[row - 1] - given - mass * gravity * step;
+            // Momentum itself is larger than what changes it, and known to its own last bit.
+            let allowed = 1e-12 * (scale + momentum[row].abs());
+            assert!(error.abs() <= allowed, "{axis}, row {row}: {error:e} of {scale:e}");
         }
     }
 }
@@ -49,11 +102,54 @@ fn a_settled_pile() {
 #[test]
 fn the_accelerated_solver() {
     let arrangements = [(1, "2"), (2, "1"), (3, "1")];
-    let more = ["--set", "solver.maximum_sweeps=40", "--set", "solver.acceleration=conjugate-gradient"];
-    same_on_all("inputs/stones1000-settled.toml", "4", &arrangements, &more);
+    for acceleration in ["conjugate-gradient", "momentum"] {
+        let acceleration = format!("solver.acceleration={acceleration}");
+        let more = ["--set", "solver.maximum_sweeps=40", "--set", &acceleration];
+        same_on_all("inputs/stones1000-settled.toml", "4", &arrangements, &more);
+    }
 }
 
 #[test]
 fn kinematic_bodies_and_spheres() {
-    same_on_all("inputs/rotating-drum.toml", "60", &[(1, "1"), (2, "1"), (4, "1")], &[]);
+    same_on_all("inputs/rotating-drum.toml", "60", &arrangements(&[(1, "1"), (2, "1"), (4, "1")]), &[]);
+}
+
+const VERIFY: [&str; 5] =
+    ["--verify", "--set", "solver.maximum_sweeps=30", "--set", "output.series_interval=5e-4"];
+
+#[test]
+fn a_column_that_crosses_every_border_with_rebalancing() {
+    let some = arrangements(&[(1, "1"), (2, "2"), (4, "1")]);
+    let directory = same_on_all("inputs/column-collapse.toml", steps("210", "800"), &some, &VERIFY);
+    momentum_balances(&directory, "4x1", &["floor"], &[], 5e-4);
+}
+
+#[test]
+fn rebalancing_changes_nothing() {
+    let without = ["--set", "solver.maximum_sweeps=30", "--set", "decomposition.imbalance_threshold=1000"];
+    let with = ["--set", "solver.maximum_sweeps=30", "--set", "decomposition.imbalance_threshold=1"];
+    let digests = [("without", &without[..]), ("with", &with[..])].map(|(name, more)| {
+        let directory = Directory::new(&format!("rebalancing-{name}"));
+        let arguments = [&["--steps", "320", "--threads", "1"], more].concat();
+        let summary = run(&project("inputs/rotating-drum.toml"), 3, &directory.file("out"), &arguments);
+        (physics(&summary), summary["migrated"].as_u64().expect("a count"))
+    });
+    assert_eq!(digests[0].0, digests[1].0);
+    assert!(digests[1].1 > digests[0].1, "cutting space anew moves grains: {digests:?}");
+}
+
+#[test]
+fn a_plough_through_all_subdomains() {
+    let some = arrangements(&[(1, "1"), (3, "2"), (7, "1")]);
+    let directory = same_on_all("inputs/plough.toml", steps("200", "600"), &some, &VERIFY);
+    let walls = ["floor", "near", "far", "begin", "end"];
+    momentum_balances(&directory, "3x2", &walls, &["plough/contact.blade.force"], 5e-4);
+}
+
+#[test]
+fn a_light_tool_touching_all_ranks() {
+    let some = arrangements(&[(1, "1"), (4, "1"), (8, "1")]);
+    let directory = same_on_all("inputs/light-tool.toml", steps("100", "600"), &some, &VERIFY);
+    let walls = ["floor", "west", "east", "south", "north"];
+    momentum_balances(&directory, "4x1", &walls, &["tool/contact.plate.force"], 5e-4);
 }

@@ -78,7 +78,7 @@ pub static CASE: Section = plain(
             Kind::Tables(&MACHINE, 0),
             "",
             Optional("no machines"),
-            "Articulated mechanisms, one `[[machine]]` each. A case with a machine can be checked (`breccia check` prints the mechanism), not yet run.",
+            "Articulated mechanisms, one `[[machine]]` each. `breccia check` prints them.",
         ),
         key(
             "start",
@@ -88,6 +88,13 @@ pub static CASE: Section = plain(
             "Bodies from the final state of another run.",
         ),
         key("output", Kind::Table(&OUTPUT), "", Default("{}"), "What is written."),
+        key(
+            "checkpoint",
+            Kind::Table(&CHECKPOINT),
+            "",
+            Default("{}"),
+            "When the state is saved so that a run can go on after a kill.",
+        ),
         key(
             "decomposition",
             Kind::Table(&DECOMPOSITION),
@@ -225,6 +232,13 @@ static SOLVER: Section = plain(
             "What is done between sweeps to need fewer.",
         ),
         key(
+            "method",
+            Kind::Choice(SolverMethod::CHOICES),
+            "",
+            Default("\"coloured\""),
+            "What solves the contact problem. All but the first are for small problems: W is assembled on one rank, and `check_every`, `local_law` and `acceleration` do not matter.",
+        ),
+        key(
             "penetration_correction",
             Kind::Number(Range::within(0.0, 1.0)),
             "",
@@ -237,6 +251,13 @@ static SOLVER: Section = plain(
             "m",
             Default("0.0"),
             "Penetration that the correction leaves alone.",
+        ),
+        key(
+            "penetration_limit",
+            Kind::Number(Range::within(0.0, 1e7)),
+            "m",
+            Default("0.0"),
+            "Bodies that overlap deeper than this at the end of a step are moved apart to half of it, in positions only; 0 is off. Costs a second search for contacts.",
         ),
         key(
             "contact_margin",
@@ -371,6 +392,35 @@ static OUTPUT: Section = plain(
             "Of the pictures; final states are always written in full.",
         ),
         key("compression", Kind::Count(0, 9), "", Default("4"), "Deflate level; 0 is off."),
+        key(
+            "on_write_error",
+            Kind::Choice(OnWriteError::CHOICES),
+            "",
+            Default("\"stop\""),
+            "When the disk is full or a directory is gone.",
+        ),
+    ],
+);
+
+static CHECKPOINT: Section = plain(
+    "When the state is saved so that a run can go on after a kill. There is also a checkpoint at the end, and when SIGTERM, SIGUSR1 or \
+        Ctrl-C stops the run. `breccia run CASE --restart auto` goes on from the last one.",
+    &[
+        key(
+            "minutes",
+            Kind::Number(Range::NOT_NEGATIVE),
+            "min",
+            Default("30.0"),
+            "Wall time between checkpoints; 0 is never.",
+        ),
+        key(
+            "steps",
+            Kind::Count(1, 1_000_000_000_000),
+            "",
+            Optional("only by wall time"),
+            "Steps between checkpoints.",
+        ),
+        key("keep", Kind::Count(1, 1_000_000), "", Default("2"), "The last so many are kept."),
     ],
 );
 

@@ -54,9 +54,19 @@ impl Machine {
         v_u_new: &[f64],
         contacts: &[BodyImpulse],
     ) -> Result<Vec<Wrench>, MachineError> {
+        let impulses = self.constraint_impulses(v_u_new, contacts)?;
+        self.joint_wrenches_with(v_u_new, contacts, &impulses)
+    }
+
+    /// As [`joint_wrenches`](Self::joint_wrenches), where the [`constraint_impulses`](Self::constraint_impulses) are known already.
+    pub fn joint_wrenches_with(
+        &self,
+        v_u_new: &[f64],
+        contacts: &[BodyImpulse],
+        impulses: &DVector<f64>,
+    ) -> Result<Vec<Wrench>, MachineError> {
         let (model, data) = (&self.model, &self.data);
         let dv = self.velocity_change(v_u_new)?;
-        let impulses = self.constraint_impulses(v_u_new, contacts)?;
         let per_second = 1.0 / self.time_step;
         let mut wrenches: Vec<Wrench> = Vec::with_capacity(model.body_count());
         let mut accelerations: Vec<Twist> = Vec::with_capacity(model.body_count());

@@ -414,12 +414,7 @@ impl Machine {
         reduced.complete_velocity(model, data, partition, &mut coordinates.v);
         self.advance_positions(self.time_step - self.advanced);
         if !shift.is_empty() {
-            let needed = self.partition.nu();
-            if shift.len() != needed {
-                return Err(MachineError::WrongLength { what: "shift", given: shift.len(), needed });
-            }
-            let all = &self.reduced.map * DVector::from_column_slice(shift);
-            self.model.integrate(&mut self.coordinates.q, all.as_slice(), 1.0);
+            self.move_by(shift)?;
         }
         self.close_loops()?;
         self.time = end;
@@ -430,6 +425,51 @@ impl Machine {
         self.choose_partition()?;
         self.refresh();
         Ok(())
+    }
+
+    fn move_by(&mut self, shift: &[f64]) -> Result<(), MachineError> {
+        let needed = self.partition.nu();
+        if shift.len() != needed {
+            return Err(MachineError::WrongLength { what: "shift", given: shift.len(), needed });
+        }
+        let all = &self.reduced.map * DVector::from_column_slice(shift);
+        self.model.integrate(&mut self.coordinates.q, all.as_slice(), 1.0);
+        Ok(())
+    }
+
+    /// Between steps: moves the independent positions by `shift` and closes the loops. Independent velocities stay as they are.
+    pub fn shift(&mut self, shift: &[f64]) -> Result<(), MachineError> {
+        self.move_by(shift)?;
+        self.close_loops()?;
+        let Machine { model, data, reduced, partition, coordinates, .. } = self;
+        reduced.update_map(model, data, partition)?;
+        reduced.complete_velocity(model, data, partition, &mut coordinates.v);
+        self.refresh();
+        Ok(())
+    }
+
+    /// Between steps: the operators for the machine as it stands, without forces, and with what it moves at as free velocity.
+    pub fn stand(&mut self) -> Result<&ReducedOperators, MachineError> {
+        let Machine { model, data, reduced, partition, operators, coordinates, .. } = self;
+        data.update_mass(model);
+        reduced.update_mass(model, data, partition)?;
+        operators.nu = partition.nu();
+        operators.bodies.clone_from(&model.contact_bodies);
+        operators.mass_inverse.clear();
+        operators.mass_inverse.extend_from_slice(reduced.mass_inverse.as_slice());
+        operators.velocity.clear();
+        operators.velocity.extend(partition.independent.iter().map(|&column| coordinates.v[column]));
+        operators.free_velocity.clone_from(&operators.velocity);
+        operators.durations = [0.0; 2];
+        let slots = model.contact_bodies.len();
+        for (list, entries) in
+            [(&mut operators.drift_before, 6), (&mut operators.drift, 6), (&mut operators.rates, 9)]
+        {
+            list.clear();
+            list.resize(entries * slots, 0.0);
+        }
+        self.fill_bodies();
+        Ok(&self.operators)
     }
 
     fn accept_velocity(&mut self, v_u_new: &[f64]) -> Result<(), MachineError> {

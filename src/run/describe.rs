@@ -137,6 +137,9 @@ pub(super) fn account(
         "contact points: {:.0} on average, {} at most; sweeps: {:.1} on average, {} at most",
         summary.contact_points.mean, summary.contact_points.max, summary.sweeps.mean, summary.sweeps.max
     ));
+    if summary.identity.ranks > 1 {
+        log.say(&format!("grains that changed ranks: {}", summary.migrated));
+    }
     let memory = summary.peak_memory.iter().max().copied().unwrap_or(0);
     log.say(&format!("memory: {} at most on a rank", size(memory)));
     if let Some(warning) = statistics.warning() {

@@ -69,6 +69,8 @@ pub struct Physics {
     pub penetration_correction: f64,
     /// Penetration that is left alone, m.
     pub correction_slop: f64,
+    /// Overlap at the end of a step beyond which bodies are moved apart, m; 0 is off.
+    pub penetration_limit: f64,
 }
 
 impl Physics {

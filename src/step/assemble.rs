@@ -55,8 +55,22 @@ pub struct Parts<'a> {
     pub scene: &'a Scene,
     pub machines: &'a Machines,
     /// Where the impulses of the last step are looked for.
-    pub stored: [Option<&'a Impulses>; 2],
+    pub stored: [&'a Impulses; 2],
+    pub warm_start: bool,
     pub time_step: f64,
+    pub takes_part: TakesPart,
+}
+
+/// Which points of a gap-activated contact are in the contact problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TakesPart {
+    /// Closed ones, as in the paper.
+    Closed,
+    /// Closed ones, and those that carried an impulse in the last step. Where bodies rest without overlap, the curvature of their
+    /// motion would otherwise open a contact at `q_m` for a step and let it strike in the next one.
+    ClosedOrHeld,
+    /// All that were found, to move bodies apart at the end of a step.
+    All,
 }
 
 pub fn assemble(
@@ -141,7 +155,7 @@ impl Assembler<'_> {
         let first_point = assembled.problem.points.len() as u32;
         let old = self.old();
         for (info, arms) in self.points() {
-            let impulse = carried(old, info.feature, &self.frame, self.law.friction);
+            let impulse = self.carried(old, info.feature);
             let bias = self.bias(&info, &arms);
             assembled.problem.points.push(Point { arms, bias, impulse });
             assembled.points.push(info);
@@ -162,7 +176,7 @@ impl Assembler<'_> {
                 jacobians: [0, 1].map(|side| self.jacobian(side, &info.position)),
                 given: self.given(1, &info, &arms) - self.given(0, &info, &arms),
                 bias: self.bias(&info, &arms),
-                impulse: carried(old, info.feature, &self.frame, self.law.friction),
+                impulse: self.carried(old, info.feature),
             });
             infos.push(info);
         }
@@ -173,19 +187,36 @@ impl Assembler<'_> {
 
     /// The points that take part, with their arms.
     fn points(&self) -> impl Iterator<Item = (PointInfo, [Vec3; 2])> {
-        let active = |gap: f64| self.law.activation == Activation::Predictive || gap <= 0.0;
-        self.contact.patch.points.iter().filter(move |point| active(point.gap)).map(|point| {
-            let position = (point.on_a + point.on_b) * 0.5;
-            let arms = self.bodies.map(|body| position - body.pose.position);
-            (PointInfo { feature: point.feature, gap: point.gap, position }, arms)
-        })
+        let held = |feature: u32| {
+            let mut old = self.old().iter();
+            old.any(|stored| stored.feature == feature && stored.impulse != Vec3::zeros())
+        };
+        let active = move |gap: f64, feature: u32| match (self.law.activation, self.parts.takes_part) {
+            (Activation::Predictive, _) | (_, TakesPart::All) => true,
+            (_, TakesPart::Closed) => gap <= 0.0,
+            (_, TakesPart::ClosedOrHeld) => gap <= 0.0 || held(feature),
+        };
+        self.contact.patch.points.iter().filter(move |point| active(point.gap, point.feature)).map(
+            move |point| {
+                let position = (point.on_a + point.on_b) * 0.5;
+                let arms = self.bodies.map(|body| position - body.pose.position);
+                (PointInfo { feature: point.feature, gap: point.gap, position }, arms)
+            },
+        )
     }
 
     /// What the last step stored for this contact: with its home, which is an own body or a ghost and so in one of the two lists.
     fn old(&self) -> &[StoredImpulse] {
-        let stored = self.parts.stored.iter().flatten();
-        let found = stored.map(|stored| stored.find(home(self.bodies), &self.contact.key));
+        let found = self.parts.stored.iter().map(|stored| stored.find(home(self.bodies), &self.contact.key));
         found.into_iter().find(|old| !old.is_empty()).unwrap_or(&[])
+    }
+
+    /// The last step's impulse at the same features, turned into the new frame and back into the friction cone.
+    fn carried(&self, old: &[StoredImpulse], feature: u32) -> [f64; 3] {
+        let same = old.iter().find(|stored| stored.feature == feature);
+        let Some(stored) = same.filter(|_| self.parts.warm_start) else { return [0.0; 3] };
+        let local = Vec3::from_fn(|axis, _| self.frame[axis].dot(&stored.impulse));
+        crate::solve::residual::project_on_cone(local, self.law.friction).into()
     }
 
     /// `e V_n⁻`, with the velocities at the start of the step, or `g/h`.
@@ -229,13 +260,6 @@ impl Assembler<'_> {
             }
         }
     }
-}
-
-/// The last step's impulse at the same features, turned into the new frame and back into the friction cone.
-fn carried(old: &[StoredImpulse], feature: u32, frame: &[Vec3; 3], friction: f64) -> [f64; 3] {
-    let Some(stored) = old.iter().find(|stored| stored.feature == feature) else { return [0.0; 3] };
-    let local = Vec3::from_fn(|axis, _| frame[axis].dot(&stored.impulse));
-    crate::solve::residual::project_on_cone(local, friction).into()
 }
 
 /// The impulses of a solution, to be kept for the next step: (home, key, points), in the order of the manifolds, and then of the

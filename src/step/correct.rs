@@ -21,6 +21,7 @@ const OPTIONS: Options = Options {
     maximum_sweeps: 20,
     check_every: 5,
     law: LocalLaw::Projected,
+    method: None,
     acceleration: Acceleration::None,
 };
 
@@ -62,6 +63,14 @@ pub fn correct(
     if deepest[0] <= 0.0 {
         return None;
     }
+    let bias = |gap: f64| bias(gap, physics);
+    let (problem, hub) = (from_rest(assembled, bias), gathered.from_rest(bias));
+    let solution = solve::solve(&problem, &hub, colours, &OPTIONS, shared, interface);
+    Some(Shifts { bodies: solution.velocities, machines: solution.hub.velocities })
+}
+
+/// The same contacts without friction, between bodies at rest.
+pub fn from_rest(assembled: &Assembled, bias: impl Fn(f64) -> f64) -> Problem {
     let mut problem = Problem {
         free_velocity: vec![Twist::default(); assembled.problem.inertia.len()],
         ..assembled.problem.clone()
@@ -71,11 +80,9 @@ pub fn correct(
     }
     for (point, info) in problem.points.iter_mut().zip(&assembled.points) {
         point.impulse = [0.0; 3];
-        point.bias = bias(info.gap, physics);
+        point.bias = bias(info.gap);
     }
-    let hub = gathered.correction(physics);
-    let solution = solve::solve(&problem, &hub, colours, &OPTIONS, shared, interface);
-    Some(Shifts { bodies: solution.velocities, machines: solution.hub.velocities })
+    problem
 }
 
 /// The way that each machine's independent coordinates go; empty for none.

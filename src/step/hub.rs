@@ -16,7 +16,7 @@ use super::interface::{Ranks, slot_lookup};
 use super::machines::{Machines, OWNER};
 use crate::geometry::Vec3;
 use crate::machine::BodyImpulse;
-use crate::scene::{BodyId, ManifoldKey, Motion, Physics, Scene};
+use crate::scene::{BodyId, ManifoldKey, Motion, Scene};
 use crate::solve::hub::{End, HubManifold, HubPoint};
 use crate::solve::{Hub, Inertia, Twist};
 use decomposition::{Comm, Exchange, Message};
@@ -328,7 +328,7 @@ fn collect(mut rows: Vec<(usize, Row)>, machines: &Machines) -> (Gathered, Vec<B
 
 impl Gathered {
     /// The problem of [`super::correct`]: displacement velocities from rest, without friction.
-    pub fn correction(&self, physics: &Physics) -> Hub {
+    pub fn from_rest(&self, bias: impl Fn(f64) -> f64) -> Hub {
         let mut hub = self.hub.clone();
         hub.machines.iter_mut().for_each(|machine| machine.free_velocity.fill(0.0));
         hub.bodies.iter_mut().for_each(|(_, free)| *free = Twist::default());
@@ -339,7 +339,7 @@ impl Gathered {
         for (point, (gap, _)) in points.zip(&self.places) {
             point.given = Vec3::zeros();
             point.impulse = [0.0; 3];
-            point.bias = super::correct::bias(*gap, physics);
+            point.bias = bias(*gap);
         }
         hub
     }
@@ -358,7 +358,7 @@ impl Gathered {
                         let linear = world * sign;
                         let angular = (self.places[index].1 - body.pose.position).cross(&linear);
                         let body = scene.machine_parts[*part as usize].body;
-                        all[*machine as usize].push(BodyImpulse { body, linear, angular });
+                        add_impulse(&mut all[*machine as usize], BodyImpulse { body, linear, angular });
                     }
                 }
                 index += 1;
@@ -378,5 +378,16 @@ impl Gathered {
             outgoing.entry(*source).or_default().extend(next.by_ref().take(manifold.points.len()));
         }
         deliver(outgoing, comm).into_iter().flat_map(|(_, impulses)| impulses).collect()
+    }
+}
+
+/// One entry for each body: hundreds of points are common, bodies are few.
+fn add_impulse(list: &mut Vec<BodyImpulse>, impulse: BodyImpulse) {
+    match list.iter_mut().find(|known| known.body == impulse.body) {
+        Some(known) => {
+            known.linear += impulse.linear;
+            known.angular += impulse.angular;
+        }
+        None => list.push(impulse),
     }
 }

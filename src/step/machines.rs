@@ -77,12 +77,63 @@ impl Machines {
             return Ok(());
         }
         let own = if comm.rank() == OWNER { self.reduce(scene.step, physics) } else { Ok(Vec::new()) };
+        self.tell(own, scene, comm)
+    }
+
+    /// As [`begin`](Self::begin), for the machines as they stand between steps. Collective.
+    pub(super) fn stand(&mut self, scene: &mut Scene, comm: &dyn Comm) -> Result<(), StepError> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let stand = |mechanism: &mut Mechanism| {
+            let stood = mechanism.machine.stand().cloned();
+            stood.map_err(|problem| error(mechanism, problem))
+        };
+        let own = if comm.rank() == OWNER {
+            self.mechanisms.iter_mut().map(stand).collect()
+        } else {
+            Ok(Vec::new())
+        };
+        self.tell(own, scene, comm)
+    }
+
+    /// Collective: every rank gets the owner's operators, and places bodies by them.
+    fn tell(
+        &mut self,
+        own: Result<Vec<ReducedOperators>, StepError>,
+        scene: &mut Scene,
+        comm: &dyn Comm,
+    ) -> Result<(), StepError> {
         self.operators = shared(own, comm)?;
         for (body, part) in scene.machine_bodies.iter_mut().zip(&scene.machine_parts) {
             if let Some(slot) = part.slot {
                 let operators = &self.operators[part.machine as usize];
                 body.pose = operators.pose(slot as usize);
             }
+        }
+        Ok(())
+    }
+
+    /// Moves machines between steps by ways of their independent coordinates, velocities as they are. Collective.
+    pub(super) fn shift(
+        &mut self,
+        scene: &mut Scene,
+        ways: &[Vec<f64>],
+        comm: &dyn Comm,
+    ) -> Result<(), StepError> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let mut own = Ok(());
+        if comm.rank() == OWNER {
+            for (mechanism, way) in self.mechanisms.iter_mut().zip(ways) {
+                own = own
+                    .and_then(|()| mechanism.machine.shift(way).map_err(|problem| error(mechanism, problem)));
+            }
+        }
+        shared(own, comm)?;
+        if comm.rank() == OWNER {
+            self.place_bodies(scene);
         }
         Ok(())
     }
@@ -212,9 +263,11 @@ impl Loads {
                 [force + impulse.linear / time_step, moment + impulse.angular / time_step]
             })
         };
+        let impulses = machine.constraint_impulses(velocity, touched)?;
+        let wrenches = machine.joint_wrenches_with(velocity, touched, &impulses)?;
         Ok(Self {
-            cuts: (machine.constraint_impulses(velocity, touched)? / time_step).iter().copied().collect(),
-            joints: machine.joint_wrenches(velocity, touched)?.iter().map(wrench).collect(),
+            cuts: impulses.iter().map(|impulse| impulse / time_step).collect(),
+            joints: wrenches.iter().map(wrench).collect(),
             energies: [0.0; 2],
             contacts: mechanism.contact_shapes().map(contact).collect(),
         })

@@ -9,19 +9,22 @@ pub mod interface;
 pub mod machines;
 pub mod motion;
 pub mod observe;
+mod project;
 #[cfg(test)]
 mod tests;
 pub mod timers;
+pub mod whole;
 
 pub use machines::{Loads, Machines};
 pub use observe::Observation;
 pub use timers::{Cost, Phase, Timers};
+pub use whole::Dump;
 
 use crate::contact::detect::{Candidate, Detector};
 use crate::geometry::{Aabb, Vec3};
 use crate::scene::{Activation, Body, BodyId, ManifoldKey, Motion, Physics, Scene};
 use crate::solve::{self, Inertia, Manifold, Residual, Solution, Twist};
-use assemble::{Assembled, HubContact, Parts, PointInfo};
+use assemble::{Assembled, HubContact, Parts, PointInfo, TakesPart};
 use decomposition::{Comm, ExactSum, Partition};
 use halo::{Halo, HaloMemory};
 use serde::{Deserialize, Serialize};
@@ -54,7 +57,7 @@ pub struct StepReport {
     pub sweeps: usize,
     pub residual: Residual,
     pub converged: bool,
-    /// Deepest overlap found at `q_m`, m, ≥ 0.
+    /// Deepest overlap found at `q_m`, m, ≥ 0; with a limit of penetration that at the end of the step.
     pub worst_penetration: f64,
     /// Bodies that changed ranks.
     pub migrated: u64,
@@ -93,10 +96,14 @@ pub struct Stepper<'c> {
     memory: HaloMemory,
     /// Whether copies of shared bodies are compared after each sweep.
     verify: bool,
+    projector: project::Projector,
     timers: Timers,
     contacts: Vec<ContactView>,
     /// Three sums for each static body: what contacts gave it in the last step.
     wall_impulses: Vec<ExactSum>,
+    /// Whether the next step is to keep its contact problem.
+    dump_due: bool,
+    dump: Option<Dump>,
 }
 
 impl<'c> Stepper<'c> {
@@ -133,8 +140,11 @@ impl<'c> Stepper<'c> {
             detector: Detector::default(),
             memory: HaloMemory::default(),
             verify: false,
+            projector: project::Projector::default(),
             timers: Timers::default(),
             contacts: Vec::new(),
+            dump_due: false,
+            dump: None,
         };
         stepper.machines.place_bodies(&mut stepper.scene);
         stepper.scene.grains.sort_unstable_by_key(|body| body.id);
@@ -168,6 +178,16 @@ impl<'c> Stepper<'c> {
         self.contacts.iter().copied()
     }
 
+    /// Lets the next step keep its contact problem. All ranks ask alike.
+    pub fn keep_problem(&mut self) {
+        self.dump_due = true;
+    }
+
+    /// The problem that was asked for, on rank 0, once.
+    pub fn take_problem(&mut self) -> Option<Dump> {
+        self.dump.take()
+    }
+
     /// Collective.
     pub fn observe(&self) -> Observation {
         observe::observe(&self.scene, &self.physics, &self.wall_impulses, self.comm)
@@ -175,7 +195,20 @@ impl<'c> Stepper<'c> {
 
     /// Algorithm 1. Collective.
     pub fn step(&mut self) -> Result<StepReport, StepError> {
-        let Self { scene, machines, physics, options, comm, partition, detector, timers, .. } = self;
+        let Self {
+            scene,
+            machines,
+            physics,
+            options,
+            comm,
+            partition,
+            detector,
+            projector,
+            timers,
+            dump_due,
+            dump,
+            ..
+        } = self;
         let comm: &dyn Comm = *comm;
         let gravity = (physics.gravity)(physics.time(scene.step));
 
@@ -190,10 +223,13 @@ impl<'c> Stepper<'c> {
         let view = View::new(scene, &halo, machines, physics, &gravity);
         let contacts = timers.time(Phase::Detect, comm, || {
             let owns = |a: &Body, b: &Body, place: &Vec3| pair_owner(a, b, place, partition) == comm.rank();
-            detector.detect(&view.candidates, owns, |a, b| looks_ahead(scene, machines, a, b))
+            detector.detect(&view.candidates, owns, |a, b| looks_ahead(scene, machines, physics, a, b))
         });
-        let mut assembled =
-            timers.time(Phase::Assemble, comm, || view.assemble(&contacts, scene, machines, &halo, physics));
+        let takes_part =
+            if physics.penetration_limit > 0.0 { TakesPart::ClosedOrHeld } else { TakesPart::Closed };
+        let mut assembled = timers.time(Phase::Assemble, comm, || {
+            view.assemble(&contacts, scene, machines, &halo, physics, takes_part)
+        });
         let (colours, mut ranks) = timers.time(Phase::Colour, comm, || {
             interface::connect(&mut assembled, &view.ids, scene.grains.len(), &halo, self.verify, comm)
         });
@@ -204,9 +240,14 @@ impl<'c> Stepper<'c> {
             gathered
         });
         let shared = |slot: u32| halo.others.get(slot as usize).is_some_and(|others| !others.is_empty());
-        let solution = timers.time(Phase::Solve, comm, || {
-            solve::solve(&assembled.problem, &gathered.hub, &colours, options, shared, &mut ranks) // (33)
+        let share = whole::Share { assembled: &assembled, ids: &view.ids, hub: &gathered.hub };
+        let solution = timers.time(Phase::Solve, comm, || match options.method {
+            None => solve::solve(&assembled.problem, &gathered.hub, &colours, options, shared, &mut ranks), // (33)
+            Some(method) => whole::solve(&share, method, options, comm),
         });
+        if std::mem::take(dump_due) {
+            *dump = whole::gather(&share, Some(&solution), comm).map(|whole| whole.dump());
+        }
         let shifts = timers.time(Phase::Correct, comm, || {
             correct::correct(&assembled, &gathered, &colours, physics, shared, &mut ranks, comm)
         });
@@ -238,6 +279,8 @@ impl<'c> Stepper<'c> {
             scene.impulses = impulses;
             scene.step += 1;
         });
+        let left = timers
+            .time(Phase::Correct, comm, || projector.project(scene, machines, physics, partition, comm))?;
         let moved = timers.time(Phase::Migrate, comm, || {
             let work = balance::work(scene, &self.contacts);
             if balance::is_due(scene, &work, &self.decomposition, comm) {
@@ -246,7 +289,9 @@ impl<'c> Stepper<'c> {
             halo::migrate(scene, partition, comm)
         });
         self.gather_wall_impulses();
-        Ok(self.report(&assembled, &solution, colours.count, moved))
+        let mut report = self.report(&assembled, &solution, colours.count, moved);
+        report.worst_penetration = left.unwrap_or(report.worst_penetration);
+        Ok(report)
     }
 
     fn gather_wall_impulses(&mut self) {
@@ -330,11 +375,12 @@ impl<'a> View<'a> {
         machines: &Machines,
         halo: &Halo,
         physics: &Physics,
+        takes_part: TakesPart,
     ) -> Assembled {
-        let stored =
-            if physics.warm_start { [Some(&scene.impulses), Some(&halo.impulses)] } else { [None; 2] };
-        let time_step = physics.time_step;
-        let parts = Parts { candidates: &self.candidates, scene, machines, stored, time_step };
+        let stored = [&scene.impulses, &halo.impulses];
+        let Physics { time_step, warm_start, .. } = *physics;
+        let candidates = &self.candidates;
+        let parts = Parts { candidates, scene, machines, stored, warm_start, time_step, takes_part };
         assemble::assemble(contacts, self.inertia.clone(), self.free_velocity.clone(), &parts)
     }
 
@@ -363,12 +409,13 @@ fn pair_owner(a: &Body, b: &Body, place: &Vec3, partition: &Partition) -> usize 
 }
 
 /// How far a pair looks for contacts, as a share of its reach; none if the two never touch.
-fn looks_ahead(scene: &Scene, machines: &Machines, a: &Body, b: &Body) -> Option<f64> {
+fn looks_ahead(scene: &Scene, machines: &Machines, physics: &Physics, a: &Body, b: &Body) -> Option<f64> {
     if !machines.can_touch(scene, a, b) {
         return None;
     }
     let law = scene.laws.between(a.material, b.material)?;
-    Some(if law.activation == Activation::Predictive { 1.0 } else { 0.0 })
+    let ahead = law.activation == Activation::Predictive || physics.penetration_limit > 0.0;
+    Some(if ahead { 1.0 } else { 0.0 })
 }
 
 fn contact_views(

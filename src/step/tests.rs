@@ -18,6 +18,7 @@ fn physics() -> Physics {
         warm_start: true,
         penetration_correction: 0.1,
         correction_slop: 1e-5,
+        penetration_limit: 0.0,
     }
 }
 

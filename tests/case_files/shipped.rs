@@ -6,10 +6,10 @@ use breccia::input::{
 };
 use std::path::{Path, PathBuf};
 
-/// Every case in `inputs/` and `tests/data/` (machines, which cannot be run yet) and the folders below, sorted by name; files that cases include are named `*.include.toml`.
+/// Every case in `inputs/` and the folders below, sorted by name; files that cases include are named `*.include.toml`.
 pub fn shipped() -> Vec<PathBuf> {
     let project = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut folders = vec![project.join("inputs"), project.join("tests/data")];
+    let mut folders = vec![project.join("inputs")];
     let mut paths = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).expect("a folder of the inputs") {

@@ -6,6 +6,7 @@
 // Every test binary compiles this file for itself and uses a part of it.
 #![allow(dead_code)]
 
+pub mod machine;
 pub mod reference;
 
 use breccia::geometry::{Convex, Polyhedron, Pose, Quat, Shape, Vec3, mass_properties};
@@ -60,6 +61,7 @@ impl World {
             warm_start: true,
             penetration_correction: 0.0,
             correction_slop: 0.0,
+            penetration_limit: 0.0,
         };
         let options =
             Options { tolerance: 1e-12, maximum_sweeps: 50_000, check_every: 5, ..Options::default() };

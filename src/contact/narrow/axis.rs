@@ -35,23 +35,12 @@ const WITNESSES: usize = 3;
 /// A facet of the Minkowski difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Separator {
+    /// The direction between the origins of the two: no facet, but it may show that they are apart.
     #[default]
-    Unknown,
+    Centres,
     FaceOfA(u32),
     FaceOfB(u32),
     Edges(u32, u32),
-}
-
-impl Separator {
-    /// The same with a and b exchanged.
-    pub fn mirrored(self) -> Self {
-        match self {
-            Separator::Unknown => Separator::Unknown,
-            Separator::FaceOfA(face) => Separator::FaceOfB(face),
-            Separator::FaceOfB(face) => Separator::FaceOfA(face),
-            Separator::Edges(a, b) => Separator::Edges(b, a),
-        }
-    }
 }
 
 /// The largest separation among the faces of both bodies, and among the edge pairs that exceed it.
@@ -63,6 +52,14 @@ pub struct Axes {
     pub edges: Option<(u32, u32, Vec3, f64)>,
 }
 
+/// What a full search leaves behind.
+pub struct Search<'p> {
+    pub axes: Axes,
+    pub of_a: FaceSearch<'p>,
+    pub of_b: FaceSearch<'p>,
+    pub between_centres: f64,
+}
+
 /// Two polyhedra and the pose of b in the frame of a.
 pub struct Pair<'p> {
     pub a: &'p Polyhedron,
@@ -72,26 +69,39 @@ pub struct Pair<'p> {
     pub inverse: Mat3,
     /// Origin of b in the frame of a.
     pub translation: Vec3,
+    /// Between the origins.
+    pub distance: f64,
+    /// More than the rounding error of any separation.
+    pub slack: f64,
 }
 
 /// An edge in the frame of a.
-struct PlacedEdge {
-    index: u32,
-    point: Vec3,
-    direction: Vec3,
-    normals: [Vec3; 2],
+pub struct PlacedEdge {
+    pub index: u32,
+    pub point: Vec3,
+    pub direction: Vec3,
+    pub normals: [Vec3; 2],
 }
 
 impl<'p> Pair<'p> {
     pub fn new(a: (&'p Polyhedron, &Pose), b: (&'p Polyhedron, &Pose)) -> Self {
         let rotation = (a.1.rotation.inverse() * b.1.rotation).to_rotation_matrix().into_inner();
+        let translation = a.1.inverse_point(&b.1.position);
+        let distance = translation.norm();
         Pair {
             a: a.0,
             b: b.0,
             rotation,
             inverse: rotation.transpose(),
-            translation: a.1.inverse_point(&b.1.position),
+            translation,
+            distance,
+            slack: ROUNDING * (a.0.bounding_radius + b.0.bounding_radius + distance),
         }
+    }
+
+    /// Largest distance of a point of one body from the origin of the other.
+    pub fn lever(&self) -> f64 {
+        self.b.bounding_radius.max(self.a.bounding_radius + self.distance)
     }
 
     /// The same pair with a and b exchanged.
@@ -102,6 +112,8 @@ impl<'p> Pair<'p> {
             rotation: self.inverse,
             inverse: self.rotation,
             translation: -(self.inverse * self.translation),
+            distance: self.distance,
+            slack: self.slack,
         }
     }
 
@@ -118,7 +130,7 @@ impl<'p> Pair<'p> {
     /// The separation of one facet; none if it is no facet (any more).
     pub fn separation(&self, separator: Separator) -> Option<f64> {
         match separator {
-            Separator::Unknown => None,
+            Separator::Centres => Some(self.between_centres().0),
             Separator::FaceOfA(face) => {
                 self.a.faces.get(face as usize).map(|face| self.above_face_of_a(face).0)
             }
@@ -126,9 +138,9 @@ impl<'p> Pair<'p> {
                 self.b.faces.get(face as usize).map(|face| self.above_face_of_b(face).0)
             }
             Separator::Edges(a, b) => {
-                let edge_a = self.edge_of_a(a, self.a.edges.get(a as usize)?)?;
-                let edge_b = self.edge_of_b(b, self.b.edges.get(b as usize)?)?;
-                edge_axis(&edge_a, &edge_b).map(|(_, separation)| separation)
+                let known = (a as usize) < self.a.edges.len() && (b as usize) < self.b.edges.len();
+                let separation = || edge_axis(&self.edge_of_a(a), &self.edge_of_b(b));
+                known.then(separation).flatten().map(|(_, separation)| separation)
             }
         }
     }
@@ -146,12 +158,16 @@ impl<'p> Pair<'p> {
         (lowest - (normal.dot(&self.translation) + face.offset), vertex)
     }
 
-    /// The axes of largest separation, or the facet that separates the pair by more than `margin` (unknown if it is the
-    /// direction between the origins of the two that does).
-    pub fn search(&self, margin: f64) -> Result<Axes, Separator> {
-        let scale = self.a.bounding_radius + self.b.bounding_radius + self.translation.norm();
-        let slack = ROUNDING * scale;
+    /// The separation along the line of centres (NaN if they coincide), and the vertices towards each other, frame of a.
+    pub fn between_centres(&self) -> (f64, [Vec3; 2]) {
+        let towards_a = self.vertex_of_b(lowest(&self.b.vertices, &(self.inverse * self.translation)).1);
+        let towards_b = self.a.vertices[lowest(&self.a.vertices, &-self.translation).1];
+        (self.translation.dot(&(towards_a - towards_b)) / self.distance, [towards_a, towards_b])
+    }
 
+    /// The axes of largest separation, or what separates the pair by more than `margin`.
+    pub fn search(&self, margin: f64) -> Result<Search<'p>, Separator> {
+        let slack = self.slack;
         let above_a = |face: &Face| {
             let (separation, vertex) = self.above_face_of_a(face);
             (separation, self.vertex_of_b(vertex))
@@ -160,10 +176,9 @@ impl<'p> Pair<'p> {
             let (separation, vertex) = self.above_face_of_b(face);
             (separation, self.point_in_b(&self.a.vertices[vertex]))
         };
-        let towards_a = self.vertex_of_b(lowest(&self.b.vertices, &(self.inverse * self.translation)).1);
-        let towards_b = self.a.vertices[lowest(&self.a.vertices, &-self.translation).1];
-        if self.translation.dot(&(towards_a - towards_b)) > margin * self.translation.norm() {
-            return Err(Separator::Unknown);
+        let (between_centres, [towards_a, towards_b]) = self.between_centres();
+        if between_centres > margin {
+            return Err(Separator::Centres);
         }
         // In turns: the first face of either is often the one that separates a pair apart.
         let mut of_a = FaceSearch::new(&self.a.faces, &towards_a);
@@ -174,15 +189,16 @@ impl<'p> Pair<'p> {
             if of_a.best.0 > margin {
                 return Err(Separator::FaceOfA(of_a.best.1));
             }
-            let of_b =
-                of_b.get_or_insert_with(|| FaceSearch::new(&self.b.faces, &self.point_in_b(&towards_b)));
-            let more_of_b = of_b.step(of_a.best.0.max(of_b.best.0) - slack, above_b);
-            if of_b.best.0 > margin {
-                return Err(Separator::FaceOfB(of_b.best.1));
+            let mut search =
+                of_b.take().unwrap_or_else(|| FaceSearch::new(&self.b.faces, &self.point_in_b(&towards_b)));
+            let more_of_b = search.step(of_a.best.0.max(search.best.0) - slack, above_b);
+            if search.best.0 > margin {
+                return Err(Separator::FaceOfB(search.best.1));
             }
             if !more_of_a && !more_of_b {
-                break of_b;
+                break search;
             }
+            of_b = Some(search);
         };
 
         let (face, face_separation) = if of_a.best.0 >= of_b.best.0 {
@@ -190,8 +206,8 @@ impl<'p> Pair<'p> {
         } else {
             (Separator::FaceOfB(of_b.best.1), of_b.best.0)
         };
-        let edges = self.search_edges(&of_a, of_b, face_separation - slack, margin)?;
-        Ok(Axes { face, face_separation, edges })
+        let edges = self.search_edges(&of_a, &of_b, face_separation - slack, margin)?;
+        Ok(Search { axes: Axes { face, face_separation, edges }, of_a, of_b, between_centres })
     }
 
     /// (3) over the edges that may exceed `threshold`.
@@ -202,16 +218,14 @@ impl<'p> Pair<'p> {
         threshold: f64,
         margin: f64,
     ) -> Result<Option<(u32, u32, Vec3, f64)>, Separator> {
-        let edges_a: SmallVec<[PlacedEdge; 24]> = of_a
-            .edges_above(threshold, &self.a.edges)
-            .filter_map(|(index, edge)| self.edge_of_a(index, edge))
-            .collect();
+        let edges_a: SmallVec<[PlacedEdge; 24]> =
+            of_a.edges_above(threshold, 0.0, &self.a.edges).map(|(index, _)| self.edge_of_a(index)).collect();
         if edges_a.is_empty() {
             return Ok(None);
         }
-        let edges_b = of_b.edges_above(threshold, &self.b.edges);
+        let edges_b = of_b.edges_above(threshold, 0.0, &self.b.edges);
         let mut best: Option<(u32, u32, Vec3, f64)> = None;
-        for edge_b in edges_b.filter_map(|(index, edge)| self.edge_of_b(index, edge)) {
+        for edge_b in edges_b.map(|(index, _)| self.edge_of_b(index)) {
             for edge_a in &edges_a {
                 let Some((normal, separation)) = edge_axis(edge_a, &edge_b) else { continue };
                 if separation > margin {
@@ -225,28 +239,32 @@ impl<'p> Pair<'p> {
         Ok(best)
     }
 
-    fn edge_of_a(&self, index: u32, edge: &Edge) -> Option<PlacedEdge> {
-        let point = *self.a.vertices.get(edge.vertices[0] as usize)?;
-        let direction = self.a.vertices.get(edge.vertices[1] as usize)? - point;
+    pub fn edge_of_a(&self, index: u32) -> PlacedEdge {
+        let edge = &self.a.edges[index as usize];
+        let point = self.a.vertices[edge.vertices[0] as usize];
+        let direction = self.a.vertices[edge.vertices[1] as usize] - point;
         let normals = edge.faces.map(|face| self.a.faces[face as usize].normal);
-        Some(PlacedEdge { index, point, direction, normals })
+        PlacedEdge { index, point, direction, normals }
     }
 
-    fn edge_of_b(&self, index: u32, edge: &Edge) -> Option<PlacedEdge> {
-        let point = *self.b.vertices.get(edge.vertices[0] as usize)?;
-        let direction = self.rotation * (self.b.vertices.get(edge.vertices[1] as usize)? - point);
+    pub fn edge_of_b(&self, index: u32) -> PlacedEdge {
+        let edge = &self.b.edges[index as usize];
+        let point = self.b.vertices[edge.vertices[0] as usize];
+        let direction = self.rotation * (self.b.vertices[edge.vertices[1] as usize] - point);
         let normals = edge.faces.map(|face| self.rotation * self.b.faces[face as usize].normal);
-        Some(PlacedEdge { index, point: self.rotation * point + self.translation, direction, normals })
+        PlacedEdge { index, point: self.rotation * point + self.translation, direction, normals }
     }
 }
 
 /// The faces of one body while the best of them is searched.
-struct FaceSearch<'p> {
+pub struct FaceSearch<'p> {
     faces: &'p [Face],
     /// `D` of each face for each witness.
     heights: SmallVec<[[f64; WITNESSES]; 64]>,
     /// The least of them; −∞ once the face was evaluated.
     bounds: SmallVec<[f64; 64]>,
+    /// The faces evaluated, with their separations.
+    evaluated: SmallVec<[(u32, f64); 8]>,
     witnesses: usize,
     best: (f64, u32),
 }
@@ -255,7 +273,14 @@ impl<'p> FaceSearch<'p> {
     fn new(faces: &'p [Face], witness: &Vec3) -> Self {
         let bounds: SmallVec<[f64; 64]> = faces.iter().map(|face| height(face, witness)).collect();
         let heights = bounds.iter().map(|&height| [height, f64::INFINITY, f64::INFINITY]).collect();
-        FaceSearch { faces, heights, bounds, witnesses: 1, best: (f64::NEG_INFINITY, 0) }
+        FaceSearch {
+            faces,
+            heights,
+            bounds,
+            evaluated: SmallVec::new(),
+            witnesses: 1,
+            best: (f64::NEG_INFINITY, 0),
+        }
     }
 
     /// Evaluates the most promising face; false if none is left that may exceed `floor`. `evaluate` gives the separation and
@@ -273,6 +298,7 @@ impl<'p> FaceSearch<'p> {
         }
         let (separation, witness) = evaluate(&self.faces[face]);
         self.bounds[face] = f64::NEG_INFINITY;
+        self.evaluated.push((face as u32, separation));
         // Among equals the lowest face, in whatever order they are met.
         if separation > self.best.0 || (separation == self.best.0 && (face as u32) < self.best.1) {
             self.best = (separation, face as u32);
@@ -287,20 +313,35 @@ impl<'p> FaceSearch<'p> {
         true
     }
 
-    /// The edges on whose arcs a separation above `threshold` is possible.
-    fn edges_above<'e>(&'e self, threshold: f64, edges: &'e [Edge]) -> impl Iterator<Item = (u32, &'e Edge)> {
+    /// The faces whose separation may exceed `threshold`, ascending.
+    pub fn faces_above(&self, threshold: f64) -> SmallVec<[u32; 4]> {
+        let of_bounds =
+            self.bounds.iter().zip(0..).filter(|&(&bound, _)| bound > threshold).map(|(_, face)| face);
+        let of_values = self.evaluated.iter().filter(|(_, separation)| *separation > threshold);
+        let mut faces: SmallVec<[u32; 4]> = of_bounds.chain(of_values.map(|&(face, _)| face)).collect();
+        faces.sort_unstable();
+        faces
+    }
+
+    /// The edges on whose arcs a separation above `threshold` is possible once the other body has moved by at most `room`.
+    pub fn edges_above<'e>(
+        &'e self,
+        threshold: f64,
+        room: f64,
+        edges: &'e [Edge],
+    ) -> impl Iterator<Item = (u32, &'e Edge)> {
         edges
             .iter()
             .zip(0..)
-            .filter(move |(edge, _)| self.may_exceed(threshold, edge))
+            .filter(move |(edge, _)| self.may_exceed(threshold, room, edge))
             .map(|(edge, index)| (index, edge))
     }
 
-    fn may_exceed(&self, threshold: f64, edge: &Edge) -> bool {
+    fn may_exceed(&self, threshold: f64, room: f64, edge: &Edge) -> bool {
         let [left, right] = edge.faces.map(|face| &self.heights[face as usize]);
         // The later witnesses belong to better faces: they exclude more.
         (0..self.witnesses).rev().all(|witness| {
-            let most = left[witness].max(right[witness]);
+            let most = left[witness].max(right[witness]) + room;
             if most <= 0.0 || threshold <= 0.0 {
                 most > threshold
             } else {
@@ -329,7 +370,7 @@ pub fn lowest(vertices: &[Vec3], direction: &Vec3) -> (f64, usize) {
 }
 
 /// (3): normal from a to b and separation, if the two edges span a facet.
-fn edge_axis(a: &PlacedEdge, b: &PlacedEdge) -> Option<(Vec3, f64)> {
+pub fn edge_axis(a: &PlacedEdge, b: &PlacedEdge) -> Option<(Vec3, f64)> {
     // The arc of a crosses the plane of the negated arc of b, and the other way round, on the same side.
     let (a0, a1) = (a.normals[0].dot(&b.direction), a.normals[1].dot(&b.direction));
     if a0 * a1 >= 0.0 {

@@ -13,6 +13,7 @@
 
 use super::axis::{Axes, Pair, Separator};
 use super::feature::{Feature, a_is_behind, identify, make_unique, nearly};
+use super::memory::Memory;
 use super::sphere::closest_in_polygon;
 use super::{INLINE_POINTS, MAX_POINTS, NEARLY, Patch, PatchPoint, reduce};
 use crate::geometry::{Face, Polyhedron, Pose, Vec3};
@@ -47,19 +48,10 @@ pub fn polyhedra(
     a: (&Polyhedron, &Pose),
     b: (&Polyhedron, &Pose),
     margin: f64,
-    hint: &mut Separator,
+    memory: &mut Memory,
 ) -> Option<Patch> {
     let pair = Pair::new(a, b);
-    if pair.separation(*hint).is_some_and(|separation| separation > margin) {
-        return None;
-    }
-    let axes = match pair.search(margin) {
-        Ok(axes) => axes,
-        Err(separator) => {
-            *hint = separator;
-            return None;
-        }
-    };
+    let axes = memory.axes(&pair, margin)?;
     match face_to_use(&pair, &axes) {
         Some(Separator::FaceOfB(face)) => {
             Some(face_patch(&pair.swapped(), face as usize, margin, b.1, a.1, true))

@@ -18,8 +18,8 @@
 //! the distance does. A pair has no patch if its separation exceeds the margin, or if the bounding spheres or the direction
 //! between the origins prove that its distance does.
 //!
-//! **A pure function.** The result depends on shapes, poses and margin alone. A `Hint` can only answer "apart by more
-//! than the margin" sooner, with the very comparison that the full search would make. Swapping a and b gives the
+//! **A pure function.** The result depends on shapes, poses and margin alone. A `Hint` leaves out of the search what cannot be the
+//! answer (`memory` says why); what it leaves in is computed by the same formulas. Swapping a and b gives the
 //! mirrored result bit by bit, because inside the pair is put into an order of its own (by position, then
 //! rotation, then shape); where even that is equal, the two calls are one and the same call.
 //!
@@ -29,6 +29,7 @@
 mod axis;
 mod clip;
 mod feature;
+mod memory;
 mod plane;
 mod reduce;
 mod sphere;
@@ -68,9 +69,22 @@ pub struct Patch {
     pub points: SmallVec<[PatchPoint; INLINE_POINTS]>,
 }
 
-/// What separated a pair last time. Scratch: any value gives the same results, a fitting one gives them sooner.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Hint(axis::Separator);
+/// What a pair of polyhedra remembers from the last time. Scratch: any value gives the same results, a fitting one gives them sooner.
+///
+/// It belongs to two shapes; a hint of others must not be used.
+#[derive(Clone, Debug, Default)]
+pub struct Hint {
+    memory: memory::Memory,
+    /// Whether the second of the two stood first inside.
+    swapped: bool,
+}
+
+#[cfg(test)]
+impl Hint {
+    fn apart(separator: axis::Separator) -> Self {
+        Self { memory: memory::Memory::apart(separator), swapped: false }
+    }
+}
 
 /// The patch of two convex pieces whose separation is at most `margin` (≥ 0), or none.
 ///
@@ -103,13 +117,15 @@ pub fn collide(a: (&Convex, &Pose), b: (&Convex, &Pose), margin: f64, hint: &mut
             if (b.1.position - a.1.position).norm_squared() > reach * reach {
                 return None;
             }
-            if order(a, b).is_gt() {
-                hint.0 = hint.0.mirrored();
-                let patch = clip::polyhedra((shape_b, b.1), (shape_a, a.1), margin, &mut hint.0);
-                hint.0 = hint.0.mirrored();
+            let swapped = order(a, b).is_gt();
+            if hint.swapped != swapped {
+                *hint = Hint { swapped, ..Default::default() };
+            }
+            if swapped {
+                let patch = clip::polyhedra((shape_b, b.1), (shape_a, a.1), margin, &mut hint.memory);
                 patch.map(Patch::mirrored)
             } else {
-                clip::polyhedra((shape_a, a.1), (shape_b, b.1), margin, &mut hint.0)
+                clip::polyhedra((shape_a, a.1), (shape_b, b.1), margin, &mut hint.memory)
             }
         }
     }

@@ -427,7 +427,7 @@ fn the_partition_can_be_chosen_by_either_side() {
 }
 
 fn shipped(name: &str) -> Mechanism {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("inputs").join(name);
     let case = read_case(&path).unwrap_or_else(|errors| panic!("{errors}"));
     build(&case).unwrap_or_else(|error| panic!("{name}: {error}")).remove(0)
 }
@@ -463,7 +463,7 @@ fn the_shipped_slider_cranks_follow_the_reference_before_their_first_impact() {
 #[test]
 fn the_other_shipped_machines_assemble_and_move() {
     for name in ["double-pendulum-wall", "rocking-block", "woodpecker", "hinged-plate", "tamper"] {
-        let mut built = shipped(&format!("machines/{name}.toml"));
+        let mut built = shipped(&format!("{name}.toml"));
         let before = built.machine.coordinates().clone();
         for _ in 0..10 {
             step(&mut built, 1e-4);
@@ -489,11 +489,11 @@ fn least(built: &Mechanism, body: &str, measure: impl Fn(Vec3) -> f64) -> f64 {
 
 #[test]
 fn the_shipped_machines_start_where_they_say() {
-    let block = shipped("machines/rocking-block.toml");
+    let block = shipped("rocking-block.toml");
     let lowest = least(&block, "block", |point| point.z);
     let foot = least(&block, "block", |point| if point.z < 1e-6 { point.x } else { f64::INFINITY });
     assert!(lowest.abs() < 1e-14 && foot.abs() < 1e-14, "stands on the edge at the origin: {lowest} {foot}");
-    let toy = shipped("machines/woodpecker.toml");
+    let toy = shipped("woodpecker.toml");
     let nearest = least(&toy, "sleeve", |point| point.x);
     assert!((nearest - 0.0025).abs() < 1e-15, "the sleeve touches the pole: {nearest}");
     let slider = shipped("slider-crank/chain.toml");
@@ -501,14 +501,14 @@ fn the_shipped_machines_start_where_they_say() {
         let clearance = least(&slider, "slider", |point| 0.026 - side * point.y);
         assert!((clearance - 0.001).abs() < 1e-15, "{clearance}");
     }
-    let plate = shipped("machines/hinged-plate.toml");
+    let plate = shipped("hinged-plate.toml");
     assert!(least(&plate, "plate", |point| point.z) > 0.1);
 }
 
 /// Without a bed the tines dive as they are told, squeeze without resistance, and come up again.
 #[test]
 fn the_tamper_goes_through_its_phases() {
-    let mut built = shipped("machines/tamper.toml");
+    let mut built = shipped("tamper.toml");
     let (mut begun, mut deepest) = (Vec::new(), 0.0f64);
     for _ in 0..7500 {
         step(&mut built, 2e-4);

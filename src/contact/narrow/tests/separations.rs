@@ -76,14 +76,22 @@ fn hints_change_nothing() {
                 1 => axis::Separator::FaceOfB(i),
                 _ => axis::Separator::Edges(i, j),
             };
-            assert_eq!(plain, collide_pair(&a, &b, margin, &mut Hint(separator)));
+            assert_eq!(plain, collide_pair(&a, &b, margin, &mut Hint::apart(separator)));
         }
-        // The hint that the pair leaves behind, in both orders.
+        // The hint that the pair leaves behind, for the same poses and after small and larger motions.
         let mut hint = Hint::default();
         collide_pair(&a, &b, margin, &mut hint);
-        let kept = hint;
-        assert_eq!(plain, collide_pair(&a, &b, margin, &mut hint));
-        assert_eq!(hint, kept);
+        let radius = a.0.bounding_radius.min(b.0.bounding_radius);
+        let mut moved = b.clone();
+        for size in [0.0, 1e-9, 1e-6, 1e-4, 1e-3, 3e-3, 3e-3, 1e-2, 3e-2] {
+            let turn = Quat::from_scaled_axis(random.direction() * size * random.unit());
+            moved.1.rotation = turn * moved.1.rotation;
+            moved.1.position += random.direction() * (radius * size * random.unit());
+            for margin in [margin, 0.1 * radius] {
+                let fresh = collide_pair(&a, &moved, margin, &mut Hint::default());
+                assert_eq!(fresh, collide_pair(&a, &moved, margin, &mut hint));
+            }
+        }
     }
     assert!(none > 500 && some > 500);
 }
