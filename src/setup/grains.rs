@@ -100,11 +100,7 @@ impl Tiles {
         // About square: as many along an axis as its length asks for.
         let along_x = (wanted * extent.x / extent.y).sqrt().round().clamp(1.0, wanted);
         let along_y = (wanted / along_x).ceil().clamp(1.0, wanted);
-        Self {
-            grains: placing.count,
-            along: [along_x as u64, along_y as u64],
-            region: placing.region,
-        }
+        Self { grains: placing.count, along: [along_x as u64, along_y as u64], region: placing.region }
     }
 
     fn count(&self) -> u64 {
