@@ -4,25 +4,25 @@ SHELL := /bin/bash
 RUN_AS_ROOT := OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 MPIRUN := $(RUN_AS_ROOT) mpirun --oversubscribe
 BRECCIA := target/release/breccia
-PYTHON := .venv/bin/python
 
-.PHONY: help setup build demo test lint bench soak clean
+.PHONY: help setup setup-browser build demo test lint bench soak clean
 
 help: ## This list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
 
 setup: ## Install what is missing: compiler tools, Open MPI, parallel HDF5, libclang, Rust, Python with VTK for pictures
 	@jobs/setup.sh
 
+setup-browser: ## Install chromium, with which the tests open a report (a download of 124 MB, 414 MB on the disk)
+	@jobs/setup.sh --browser
+
 build: setup
 	cargo build --release
 
-demo: build ## Some hundred ballast stones settle in a box on 2 ranks, with a picture at the end (about a minute after the build)
+demo: build ## Some hundred ballast stones settle in a box on 2 ranks, with a report at the end (about a minute after the build)
 	$(MPIRUN) -n 2 $(BRECCIA) run inputs/ballast-box.toml --out out/ballast-box
-	@if [ -x $(PYTHON) ]; then \
-	  $(PYTHON) jobs/render.py out/ballast-box/bodies.vtkhdf --step last --out out/ballast-box/picture.png && \
-	  echo "Picture:  out/ballast-box/picture.png"; \
-	else echo "No Python with VTK here, so no picture; ParaView opens the result all the same."; fi
+	$(BRECCIA) report out/ballast-box
+	@echo "Report:   out/ballast-box/report.html (open it in a browser)"
 	@echo "ParaView: out/ballast-box/bodies.vtkhdf and contacts.vtkhdf"
 	@echo "Numbers:  out/ballast-box/series.csv and summary.json"
 

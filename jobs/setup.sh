@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what breccia needs on a Debian or Ubuntu machine, and nothing when all is there. Says what it does.
+# Installs what breccia needs on a Debian or Ubuntu machine, and nothing when all is there. Says what it does. With --browser chromium too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,6 +17,8 @@ installed() { dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q 'ok instal
 
 # Compiler and MPI, parallel HDF5, bindgen's libclang, the tools that tests look into files with, and Mesa for pictures without a display.
 wanted=(build-essential pkg-config openmpi-bin libopenmpi-dev libhdf5-openmpi-dev libclang-dev hdf5-tools python3-venv libegl1 libgl1 libxrender1)
+# Only for the test that opens a report in a real browser, and large: asked for by `make setup-browser`.
+[ "${1:-}" = --browser ] && wanted+=(chromium)
 missing=()
 if command -v dpkg-query >/dev/null; then
   for package in "${wanted[@]}"; do installed "$package" || missing+=("$package"); done

@@ -3,6 +3,8 @@
 use breccia::inspect::export::ExportArguments;
 use breccia::inspect::info::InfoArguments;
 use breccia::report::ReportArguments;
+use breccia::run::Restart;
+use breccia::solve_command::SolveArguments;
 use clap::{Args, Parser, Subcommand};
 use std::num::NonZeroU16;
 use std::path::PathBuf;
@@ -57,6 +59,7 @@ pub enum Task {
     Info(InfoArguments),
     Export(ExportArguments),
     Report(ReportArguments),
+    Solve(SolveArguments),
 }
 
 /// Runs a case.
@@ -66,15 +69,16 @@ pub enum Task {
 ///   contacts.vtkhdf  the contact network (output.contacts)
 ///   series.csv, .h5  energy, sweeps, residual, penetration and the force on each wall and tool, by time
 ///   final.h5         the final state, from which another case may start
+///   checkpoints/     states from which the run can go on: breccia run CASE --restart auto
 ///   summary.json     what scripts need: steps, sweeps, residual, seconds by phase, digest, ...
 ///
-/// Ctrl-C and SIGTERM end the run after the step that is under way, with all files whole; a second one ends it at once.
+/// Ctrl-C, SIGTERM and SIGUSR1 end the run after the step that is under way, with a checkpoint; a second Ctrl-C ends it at once.
 ///
 /// Under mpirun all ranks work on the one case. Threads inside a rank: --threads, else OMP_NUM_THREADS or
 /// SLURM_CPUS_PER_TASK, else one per rank if there are several ranks and all cores if there is one.
 ///
 /// Exit codes: 0 done; 1 the case is wrong; 2 the command line is wrong; 3 the solution is not finite any more;
-/// 4 a file cannot be written; 101 a mistake in breccia; 130 and 143 stopped by Ctrl-C and SIGTERM.
+/// 4 a file cannot be written or read; 101 a mistake in breccia; 130, 143 and 138 stopped by Ctrl-C, SIGTERM and SIGUSR1.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub struct RunArguments {
@@ -99,9 +103,20 @@ pub struct RunArguments {
     /// In lists, tables are picked by name or by number from 1. May be given several times.
     #[arg(long, value_name = "KEY=VALUE", value_parser = assignment)]
     pub set: Vec<(String, String)>,
-    /// Replaces the results in the output directory even if they are those of another case.
+    /// Replaces the results in the output directory even if they are those of another case, or of a run that could go on.
     #[arg(long)]
     pub overwrite: bool,
+    /// Goes on from a checkpoint: `latest` takes the last good one of the output directory, `auto` does the same and begins
+    /// from the start if there is none, anything else is a file.
+    #[arg(long, value_name = "latest|auto|FILE")]
+    pub restart: Option<Restart>,
+    /// Allows a restart although the physics of the case has changed, and says what has.
+    #[arg(long, requires = "restart")]
+    pub changed_case: bool,
+    /// Writes the contact problem of this step (counted from 1) to the output directory as FCLib files, with what the step found:
+    /// problem-STEP-global.hdf5, and problem-STEP-local.hdf5 up to 10,000 contact points. May be given several times.
+    #[arg(long, value_name = "STEP")]
+    pub dump_problem: Vec<u64>,
     /// Compares all copies of bodies that ranks share, bit by bit after each sweep: slow, to look for mistakes in breccia or in
     /// the machine. A difference ends the run.
     #[arg(long)]

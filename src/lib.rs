@@ -14,4 +14,5 @@ pub mod run;
 pub mod scene;
 pub mod setup;
 pub mod solve;
+pub mod solve_command;
 pub mod step;

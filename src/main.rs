@@ -39,6 +39,7 @@ fn main() -> ExitCode {
         Task::Info(arguments) => report(info(&arguments)),
         Task::Export(arguments) => report(export(&arguments)),
         Task::Report(arguments) => report(story(&arguments)),
+        Task::Solve(arguments) => ExitCode::from(breccia::solve_command::run(&arguments)),
     }
 }
 
@@ -157,7 +158,10 @@ fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Endi
         until: arguments.until,
         summary: arguments.summary.clone(),
         overwrite: arguments.overwrite,
+        restart: arguments.restart.clone(),
+        changed_case: arguments.changed_case,
         case_text: case_text(arguments, &case),
+        dump_problems: arguments.dump_problem.clone(),
         threads,
         verify: arguments.verify,
         begun,
@@ -171,8 +175,12 @@ fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Endi
     ));
     log.say(&format!("{}: {}", arguments.case.display(), case.title));
     case.warnings.iter().for_each(|warning| log.say(&format!("warning: {warning}")));
-    let setup = setup::build(&case, comm)?;
-    run::run(&case, setup, &options, comm, &mut log)
+    let found = run::find(&case, &options, comm, &mut log)?;
+    let setup = match &found {
+        Some(found) => setup::resume(&case, &found.state, comm)?,
+        None => setup::build(&case, comm)?,
+    };
+    run::run(&case, setup, found.as_ref(), &options, comm, &mut log)
 }
 
 fn counted(number: usize, noun: &str) -> String {

@@ -172,6 +172,9 @@ fn exported_bodies_are_the_bodies() {
     let (code, _, words) =
         breccia(&["export", &out.display().to_string(), "--format", "csv", "--step", "soon"]);
     assert!(code == 2 && words.contains("time=T"), "{words}");
+    let (code, _, words) =
+        breccia(&["export", &out.join("final.h5").display().to_string(), "--format", "csv", "--step", "2"]);
+    assert!(code == 4 && words.contains("2 was asked for"), "{words}");
     let (code, _, words) = breccia(&["export", &path("frame.csv"), "--format", "csv"]);
     assert!(code == 4 && words.contains("--out"), "{words}");
 }

@@ -121,6 +121,7 @@ fn header() -> StateHeader {
         groups: vec!["even".into(), "odd".into()],
         materials: vec!["stone".into()],
         extra: vec![("coordinates".into(), Extra::Real(vec![0.1, 0.2]))],
+        sections: vec![("machines".into(), vec![1, 2, 3])],
     }
 }
 

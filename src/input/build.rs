@@ -7,6 +7,7 @@ use super::document::{Data, Entry, Origin, Value};
 use super::errors::{CaseError, ErrorKind};
 use super::expression::functions;
 use super::keys::{Kind, Range};
+use super::listing::Listing;
 use super::machine_build::{Surroundings, read_machines};
 use super::names::Names;
 use super::reader::{Reader, TableReader};
@@ -52,6 +53,7 @@ pub(super) fn build(reader: &Reader, root: &Value, name: &str, included: Vec<Pat
     let start = start_table.as_ref().and_then(|table| read_start(table, &material_names, &mut users));
     let time_step = simulation.as_ref().map(|simulation| simulation.time_step);
     let output = table.table("output").and_then(|table| read_output(&table, time_step));
+    let checkpoint = table.table("checkpoint").and_then(|table| read_checkpoint(&table));
     let decomposition = table.table("decomposition").and_then(|table| read_decomposition(&table));
     if let Some(contacts) = &contacts {
         users.check_pairs(reader, contacts, &material_names);
@@ -75,8 +77,10 @@ pub(super) fn build(reader: &Reader, root: &Value, name: &str, included: Vec<Pat
         machines: machines?,
         start,
         output: output?,
+        checkpoint: checkpoint?,
         decomposition: decomposition?,
         warnings,
+        listing: Listing::new(),
     })
 }
 
@@ -254,6 +258,7 @@ fn read_solver(table: &TableReader) -> Option<Solver> {
     let warm_start = table.flag("warm_start");
     let local_law = table.choice("local_law");
     let acceleration = table.choice("acceleration");
+    let method = table.choice("method");
     let penetration_correction = table.number("penetration_correction");
     let correction_slop = table.number("correction_slop");
     let penetration_limit = table.number("penetration_limit");
@@ -265,6 +270,7 @@ fn read_solver(table: &TableReader) -> Option<Solver> {
         warm_start: warm_start?,
         local_law: local_law?,
         acceleration: acceleration?,
+        method: method?,
         penetration_correction: penetration_correction?,
         correction_slop: correction_slop?,
         penetration_limit: penetration_limit?,
@@ -359,6 +365,7 @@ fn read_output(table: &TableReader, time_step: Option<f64>) -> Option<Output> {
     let sphere_refinement = table.count("sphere_refinement");
     let precision = table.choice("precision");
     let compression = table.count("compression");
+    let on_write_error = table.choice("on_write_error");
     Some(Output {
         interval,
         series_interval,
@@ -368,7 +375,14 @@ fn read_output(table: &TableReader, time_step: Option<f64>) -> Option<Output> {
         sphere_refinement: sphere_refinement?,
         precision: precision?,
         compression: compression?,
+        on_write_error: on_write_error?,
     })
+}
+
+fn read_checkpoint(table: &TableReader) -> Option<Checkpoint> {
+    let steps = table.count("steps");
+    let (minutes, keep) = (table.number("minutes"), table.count("keep"));
+    Some(Checkpoint { steps, minutes: minutes?, keep: keep? })
 }
 
 fn read_decomposition(table: &TableReader) -> Option<Decomposition> {

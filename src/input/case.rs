@@ -29,9 +29,12 @@ pub struct Case {
     pub machines: Vec<CaseMachine>,
     pub start: Option<Start>,
     pub output: Output,
+    pub checkpoint: Checkpoint,
     pub decomposition: Decomposition,
     /// What is allowed but probably not meant, one sentence each.
     pub warnings: Vec<String>,
+    /// What it says, key by key, however it is written: to compare it with the case of a checkpoint.
+    pub listing: super::Listing,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +58,7 @@ pub struct Solver {
     pub warm_start: bool,
     pub local_law: LocalLaw,
     pub acceleration: Acceleration,
+    pub method: SolverMethod,
     /// In [0, 1]; 0 is off.
     pub penetration_correction: f64,
     pub correction_slop: f64,
@@ -76,7 +80,20 @@ choices! {
     /// What is done between sweeps to need fewer of them.
     pub enum Acceleration {
         None = "none", "plain Gauss-Seidel sweeps";
-        ConjugateGradient = "conjugate-gradient", "nonlinear conjugate gradient on the sweeps: about half as many";
+        ConjugateGradient = "conjugate-gradient", "nonlinear conjugate gradient on the sweeps: somewhat fewer at loose tolerances";
+        Momentum = "momentum", "Nesterov's momentum on the sweeps, watched by the residual: two to twenty times fewer at tight tolerances";
+    }
+}
+
+choices! {
+    /// What solves the contact problem of a step.
+    pub enum SolverMethod {
+        Coloured = "coloured", "the coloured sweep, on all ranks and threads: for problems of any size";
+        Auto = "auto", "with W assembled on one rank: sweeps first, Newton where they are slow";
+        Nsgs = "nsgs", "with W assembled on one rank: plain Gauss-Seidel in the order of the contacts";
+        Nncg = "nncg", "with W assembled on one rank: Gauss-Seidel accelerated by a nonlinear conjugate gradient";
+        ProxNewton = "prox-newton",
+            "with W assembled on one rank: proximal points by a nonsmooth Newton method, for stacks on which sweeps stall";
     }
 }
 
@@ -267,6 +284,25 @@ pub struct Output {
     pub precision: Precision,
     /// 0 to 9.
     pub compression: u64,
+    pub on_write_error: OnWriteError,
+}
+
+choices! {
+    /// What happens when results cannot be written.
+    pub enum OnWriteError {
+        Stop = "stop", "the run ends with exit code 4; a restart goes on from the last checkpoint, and nothing is missing from the files";
+        Continue = "continue", "the run goes on and says what is missing: pictures are left out, rows of the series wait";
+    }
+}
+
+/// When the state is saved, beside the end of the run and the signals that ask for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checkpoint {
+    pub steps: Option<u64>,
+    /// Of wall time; 0 is never.
+    pub minutes: f64,
+    /// ≥ 1.
+    pub keep: u64,
 }
 
 choices! {

@@ -12,6 +12,7 @@ mod document;
 mod errors;
 mod expression;
 mod keys;
+mod listing;
 mod machine_build;
 mod machine_case;
 mod machine_forces;
@@ -36,6 +37,7 @@ pub use errors::{CaseError, CaseErrors, ErrorKind};
 pub use expression::{Expression, ExpressionError, ExpressionProblem, Scope, functions};
 pub(crate) use keys::choices;
 pub use keys::{Choice, Choose};
+pub use listing::{Change, Listing, changes, is_physics};
 pub use machine_case::*;
 pub use manual::manual_markdown;
 pub use motion::{Motion, MotionState, VectorFormula};
@@ -102,7 +104,10 @@ pub fn parse_case(name: &str, text: &str, overrides: &[(String, String)]) -> Res
     }
     errors.sort_by(|a, b| (a.file != name, &a.file, a.line).cmp(&(b.file != name, &b.file, b.line)));
     match case {
-        Some(case) if errors.is_empty() => Ok(case),
+        Some(mut case) if errors.is_empty() => {
+            case.listing = listing::list(&root, &reader.sources);
+            Ok(case)
+        }
         _ => Err(CaseErrors { errors, left_out: reader.left_out.get() }),
     }
 }

@@ -89,6 +89,13 @@ pub static CASE: Section = plain(
         ),
         key("output", Kind::Table(&OUTPUT), "", Default("{}"), "What is written."),
         key(
+            "checkpoint",
+            Kind::Table(&CHECKPOINT),
+            "",
+            Default("{}"),
+            "When the state is saved so that a run can go on after a kill.",
+        ),
+        key(
             "decomposition",
             Kind::Table(&DECOMPOSITION),
             "",
@@ -223,6 +230,13 @@ static SOLVER: Section = plain(
             "",
             Default("\"none\""),
             "What is done between sweeps to need fewer.",
+        ),
+        key(
+            "method",
+            Kind::Choice(SolverMethod::CHOICES),
+            "",
+            Default("\"coloured\""),
+            "What solves the contact problem. All but the first are for small problems: W is assembled on one rank, and `check_every`, `local_law` and `acceleration` do not matter.",
         ),
         key(
             "penetration_correction",
@@ -378,6 +392,35 @@ static OUTPUT: Section = plain(
             "Of the pictures; final states are always written in full.",
         ),
         key("compression", Kind::Count(0, 9), "", Default("4"), "Deflate level; 0 is off."),
+        key(
+            "on_write_error",
+            Kind::Choice(OnWriteError::CHOICES),
+            "",
+            Default("\"stop\""),
+            "When the disk is full or a directory is gone.",
+        ),
+    ],
+);
+
+static CHECKPOINT: Section = plain(
+    "When the state is saved so that a run can go on after a kill. There is also a checkpoint at the end, and when SIGTERM, SIGUSR1 or \
+        Ctrl-C stops the run. `breccia run CASE --restart auto` goes on from the last one.",
+    &[
+        key(
+            "minutes",
+            Kind::Number(Range::NOT_NEGATIVE),
+            "min",
+            Default("30.0"),
+            "Wall time between checkpoints; 0 is never.",
+        ),
+        key(
+            "steps",
+            Kind::Count(1, 1_000_000_000_000),
+            "",
+            Optional("only by wall time"),
+            "Steps between checkpoints.",
+        ),
+        key("keep", Kind::Count(1, 1_000_000), "", Default("2"), "The last so many are kept."),
     ],
 );
 

@@ -1,19 +1,16 @@
 //! `breccia export`: bodies, contacts and series of a result file as VTU, CSV or NPZ.
 
 use super::bodies::{Part, SeenBody, bodies};
+use super::export_files::{Exported, Target, create};
+use super::export_state::state;
 use super::poses::References;
 use super::rows::{RowColumn, Rows};
 use super::text_table::TextTable;
-use super::vtu::{self, Cell, Grid};
+use super::vtu::{Cell, Grid};
 use super::{InspectError, npz};
-use crate::geometry::{Convex, Vec3};
-use crate::output::StateFile;
 use crate::output::reader::{self, CellKind, Frame, FrameFile, Numbers};
-use crate::scene::{Body, Motion};
 use clap::{Args, ValueEnum};
-use decomposition::Solo;
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -96,7 +93,7 @@ impl FromStr for StepChoice {
 
 impl StepChoice {
     /// The steps that are meant, of those at `times`.
-    fn pick(self, times: &[f64]) -> Result<Vec<usize>, String> {
+    pub(super) fn pick(self, times: &[f64]) -> Result<Vec<usize>, String> {
         let last = times.len().checked_sub(1).ok_or("holds no step yet")?;
         let distance = |time: f64, step: usize| (times[step] - time).abs();
         match self {
@@ -111,14 +108,6 @@ impl StepChoice {
             }
         }
     }
-}
-
-/// One step, ready to be written.
-struct Exported {
-    step: u64,
-    time: f64,
-    rows: Rows,
-    grid: Option<Grid>,
 }
 
 /// What was written, and what the user should know about it.
@@ -220,7 +209,7 @@ fn body_step(step: usize, frame: Frame, references: &mut References) -> Exported
     Exported { step: step as u64, time: frame.time, rows: Rows { columns }, grid: Some(grid) }
 }
 
-fn pick_rows(values: &Numbers, components: usize, rows: &[usize]) -> Numbers {
+pub(super) fn pick_rows(values: &Numbers, components: usize, rows: &[usize]) -> Numbers {
     let mut picked = values.none();
     for row in rows {
         picked.extend(values, row * components..(row + 1) * components);
@@ -279,120 +268,6 @@ fn contact_step(step: usize, frame: Frame) -> Exported {
     grid.point_data =
         frame.arrays.into_iter().map(|array| (array.name, array.components, array.values)).collect();
     Exported { step: step as u64, time: frame.time, rows: Rows { columns }, grid: Some(grid) }
-}
-
-fn state(path: &Path, arguments: &ExportArguments, out: &Path, done: &mut Done) -> Result<(), InspectError> {
-    let file = StateFile::open(path, &Solo)?;
-    let (step, time) = (file.header().step, file.header().time);
-    let mut rows = Rows::default();
-    let mut grid = None;
-    if arguments.format != Format::Csv || !arguments.impulses {
-        let mut bodies = file.read_bodies(0..file.body_count())?;
-        bodies.sort_by_key(|body| body.id);
-        rows.columns = body_columns(&bodies);
-        if arguments.format == Format::Vtu {
-            grid = Some(state_grid(&bodies, done));
-        }
-    }
-    if arguments.impulses || arguments.format == Format::Npz {
-        let impulses = file.read_impulses(0..file.impulse_count())?;
-        let vectors = impulses.iter().flat_map(|row| row.impulse.data.0[0]).collect();
-        let unsigned = |values: Vec<u64>| Numbers::Unsigned(values);
-        rows.columns.extend([
-            RowColumn::new("impulse_ids", 2, unsigned(impulses.iter().flat_map(|row| row.ids).collect())),
-            RowColumn::new(
-                "impulse_parts",
-                2,
-                unsigned(impulses.iter().flat_map(|row| row.parts.map(u64::from)).collect()),
-            ),
-            RowColumn::new(
-                "impulse_feature",
-                1,
-                unsigned(impulses.iter().map(|row| u64::from(row.feature)).collect()),
-            ),
-            RowColumn::new("impulse", 3, Numbers::Double(vectors)),
-        ]);
-    }
-    let mut writer = Target::new(arguments.format, out, 1);
-    writer.add(Exported { step, time, rows, grid })?;
-    writer.finish(done)
-}
-
-fn body_columns(bodies: &[Body]) -> Vec<RowColumn> {
-    let unsigned = |name: &str, value: fn(&Body) -> u64| {
-        RowColumn::new(name, 1, Numbers::Unsigned(bodies.iter().map(value).collect()))
-    };
-    let vector = |name: &str, value: fn(&Body) -> Vec3| {
-        RowColumn::new(
-            name,
-            3,
-            Numbers::Double(bodies.iter().flat_map(|body| value(body).data.0[0]).collect()),
-        )
-    };
-    let turn = |body: &Body| {
-        let turn = body.pose.rotation;
-        [turn.w, turn.i, turn.j, turn.k]
-    };
-    vec![
-        unsigned("id", |body| body.id.0),
-        unsigned("group", |body| u64::from(body.group)),
-        unsigned("material", |body| u64::from(body.material)),
-        unsigned("free", |body| u64::from(body.motion == Motion::Free)),
-        RowColumn::new("mass", 1, Numbers::Double(bodies.iter().map(|body| body.mass).collect())),
-        vector("inertia", |body| body.inertia),
-        vector("position", |body| body.pose.position),
-        RowColumn::new("orientation", 4, Numbers::Double(bodies.iter().flat_map(turn).collect())),
-        vector("velocity", |body| body.velocity),
-        vector("angular_velocity", |body| body.angular_velocity),
-        vector("angular_momentum", |body| body.angular_momentum),
-    ]
-}
-
-fn state_grid(bodies: &[Body], done: &mut Done) -> Grid {
-    let (sphere, triangles) = reader::unit_sphere(2);
-    let triangles: Vec<Vec<i64>> =
-        triangles.iter().map(|corners| corners.iter().map(|&corner| corner as i64).collect()).collect();
-    let mut points = Vec::new();
-    let mut cells: Vec<(i64, i64, Vec<Vec<i64>>)> = Vec::new();
-    let (mut owners, mut walls) = (Vec::new(), 0);
-    for (row, body) in bodies.iter().enumerate() {
-        for (place, convex) in body.shape.parts() {
-            let pose = body.pose.compose(&place);
-            let (corners, faces): (Vec<Vec3>, Vec<Vec<i64>>) = match convex {
-                Convex::Sphere { radius } => {
-                    (sphere.iter().map(|unit| pose.point(&(unit * *radius))).collect(), triangles.clone())
-                }
-                Convex::Polyhedron(polyhedron) => {
-                    let face =
-                        |face: &crate::geometry::Face| face.vertices.iter().map(|&k| i64::from(k)).collect();
-                    let corners = polyhedron.vertices.iter().map(|vertex| pose.point(vertex)).collect();
-                    (corners, polyhedron.faces.iter().map(face).collect())
-                }
-                Convex::HalfSpace => {
-                    walls += 1;
-                    continue;
-                }
-            };
-            let first = points.len() as i64 / 3;
-            let shifted = |face: Vec<i64>| face.into_iter().map(|corner| first + corner).collect();
-            cells.push((first, corners.len() as i64, faces.into_iter().map(shifted).collect()));
-            points.extend(corners.iter().flat_map(|corner| corner.data.0[0]));
-            owners.push(row);
-        }
-    }
-    if walls > 0 {
-        let what = if walls == 1 { "half-space is" } else { "half-spaces are" };
-        done.notes.push(format!("{walls} {what} left out: a state does not know how large to draw it"));
-    }
-    let mut grid = Grid::new(Numbers::Double(points));
-    for (first, count, faces) in &cells {
-        grid.push_polyhedron(*first..first + count, faces);
-    }
-    for column in body_columns(bodies) {
-        let values = pick_rows(&column.values, column.components, &owners);
-        grid.cell_data.push((column.name, column.components, values));
-    }
-    grid
 }
 
 fn series(path: &Path, arguments: &ExportArguments, out: &Path, done: &mut Done) -> Result<(), InspectError> {
@@ -454,115 +329,6 @@ fn write_series(
     Ok(())
 }
 
-fn create(path: &Path) -> Result<BufWriter<File>, InspectError> {
-    File::create(path).map(BufWriter::new).map_err(InspectError::io(path, "create"))
-}
-
-/// The files under way, step after step.
-struct Target<'a> {
-    format: Format,
-    out: &'a Path,
-    steps: usize,
-    csv: Option<BufWriter<File>>,
-    /// For NPZ: all rows, and of each step its number, time and first row.
-    rows: Rows,
-    numbers: Vec<u64>,
-    times: Vec<f64>,
-    first_rows: Vec<u64>,
-    files: Vec<PathBuf>,
-    collected: Vec<(f64, String)>,
-}
-
-impl<'a> Target<'a> {
-    fn new(format: Format, out: &'a Path, steps: usize) -> Self {
-        Self {
-            format,
-            out,
-            steps,
-            csv: None,
-            rows: Rows::default(),
-            numbers: Vec::new(),
-            times: Vec::new(),
-            first_rows: Vec::new(),
-            files: Vec::new(),
-            collected: Vec::new(),
-        }
-    }
-
-    fn add(&mut self, exported: Exported) -> Result<(), InspectError> {
-        let Exported { step, time, rows, grid } = exported;
-        match self.format {
-            Format::Csv => {
-                let fresh = self.csv.is_none();
-                let csv = match &mut self.csv {
-                    Some(csv) => csv,
-                    none => none.insert(create(self.out)?),
-                };
-                let heading = if fresh { rows.write_heading(&["step", "time"], csv) } else { Ok(()) };
-                let written = heading.and_then(|()| rows.write_rows(&format!("{step},{time:?}"), csv));
-                written.map_err(InspectError::io(self.out, "write"))
-            }
-            Format::Npz => {
-                self.numbers.push(step);
-                self.times.push(time);
-                self.first_rows.push(self.rows.count() as u64);
-                self.rows.append(&rows);
-                Ok(())
-            }
-            Format::Vtu => {
-                let Some(grid) = grid else { return Ok(()) };
-                let path = if self.steps > 1 { numbered(self.out, step) } else { self.out.to_path_buf() };
-                let mut file = create(&path)?;
-                let written = grid.write(time, &mut file).and_then(|()| file.flush());
-                written.map_err(InspectError::io(&path, "write"))?;
-                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                self.collected.push((time, name));
-                self.files.push(path);
-                Ok(())
-            }
-        }
-    }
-
-    fn finish(mut self, done: &mut Done) -> Result<(), InspectError> {
-        match self.format {
-            Format::Csv => {
-                if let Some(mut csv) = self.csv {
-                    csv.flush().map_err(InspectError::io(self.out, "write"))?;
-                    self.files.push(self.out.to_path_buf());
-                }
-            }
-            Format::Npz => {
-                let mut columns = vec![
-                    RowColumn::new("step", 1, Numbers::Unsigned(self.numbers)),
-                    RowColumn::new("time", 1, Numbers::Double(self.times)),
-                    RowColumn::new("first_row", 1, Numbers::Unsigned(self.first_rows)),
-                ];
-                columns.extend(self.rows.columns);
-                let mut file = create(self.out)?;
-                let written = npz::write(&columns, &mut file).and_then(|()| file.flush());
-                written.map_err(InspectError::io(self.out, "write"))?;
-                self.files.push(self.out.to_path_buf());
-            }
-            Format::Vtu if self.steps > 1 => {
-                let path = self.out.with_extension("pvd");
-                let text = vtu::collection(&self.collected);
-                std::fs::write(&path, text).map_err(InspectError::io(&path, "write"))?;
-                self.files.push(path);
-            }
-            Format::Vtu => {}
-        }
-        done.files.extend(self.files);
-        Ok(())
-    }
-}
-
-/// `bodies.vtu` and step 7 make `bodies_000007.vtu`.
-fn numbered(path: &Path, step: u64) -> PathBuf {
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let extension = path.extension().map_or("vtu".into(), |extension| extension.to_string_lossy());
-    path.with_file_name(format!("{stem}_{step:06}.{extension}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -582,10 +348,5 @@ mod tests {
             assert!(wrong.parse::<StepChoice>().is_err(), "{wrong}");
         }
         assert!(StepChoice::Last.pick(&[]).is_err());
-    }
-
-    #[test]
-    fn files_of_several_steps_are_numbered() {
-        assert_eq!(numbered(Path::new("a/b.vtu"), 7), Path::new("a/b_000007.vtu"));
     }
 }

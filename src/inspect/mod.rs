@@ -5,6 +5,8 @@
 pub mod bodies;
 pub mod error;
 pub mod export;
+mod export_files;
+mod export_state;
 pub mod info;
 pub mod npz;
 pub mod poses;

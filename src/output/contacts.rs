@@ -1,7 +1,9 @@
 //! `contacts.vtkhdf`: the contact network, step by step, as points or as lines between the bodies' centres.
 
 use super::error::OutputError;
-use super::polydata::{Array, LINES, PolyDataFile, Precision, VERTICES};
+use super::image::Image;
+use super::piece::{Array, LINES, Precision, VERTICES};
+use super::polydata::{Maker, PolyDataFile};
 use crate::geometry::Vec3;
 use decomposition::Comm;
 use std::path::Path;
@@ -56,6 +58,15 @@ pub struct ContactFile {
 impl ContactFile {
     /// Collective: creates or replaces the file.
     pub fn create(path: &Path, comm: &dyn Comm, options: ContactOptions) -> Result<Self, OutputError> {
+        Self::make(path, comm, options, PolyDataFile::create)
+    }
+
+    /// Collective: opens a file in order to add steps; an error if it holds other arrays.
+    pub fn open(path: &Path, comm: &dyn Comm, options: ContactOptions) -> Result<Self, OutputError> {
+        Self::make(path, comm, options, PolyDataFile::open)
+    }
+
+    fn make(path: &Path, comm: &dyn Comm, options: ContactOptions, make: Maker) -> Result<Self, OutputError> {
         let array = |name, components, integer| Array { name, components, integer };
         let arrays = vec![
             array("body_ids", 2, true),
@@ -65,7 +76,7 @@ impl ContactFile {
             array("normal_force", 1, false),
             array("gap", 1, false),
         ];
-        let file = PolyDataFile::create(path, comm, arrays, options.precision, options.compression)?;
+        let file = make(path, comm, arrays, options.precision, options.compression)?;
         Ok(Self { file, drawing: options.drawing })
     }
 
@@ -112,6 +123,11 @@ impl ContactFile {
             }
         }
         self.file.write(comm, time, &piece)
+    }
+
+    /// Collective: see [`Image`]. Rank 0 gets it.
+    pub fn image(&mut self, comm: &dyn Comm) -> Result<Option<Image>, OutputError> {
+        self.file.image(comm)
     }
 
     /// Steps in the file.

@@ -1,22 +1,27 @@
 //! A fingerprint of the physical state that does not depend on how a run was arranged.
 //!
 //! Every body and every impulse is hashed by itself (xxh3, 128 bits, over the bits of its numbers) and the hashes are
-//! added, wrapping: the order of rows and their distribution over ranks drop out. Time and step close the digest.
+//! added, wrapping: the order of rows and their distribution over ranks drop out. Sections that other rooms add to the state
+//! count the same way. Time and step close the digest.
 
+use super::ranks::gather;
 use super::state::ImpulseRow;
 use crate::scene::Body;
+use decomposition::Comm;
 use xxhash_rust::xxh3::{xxh3_128, xxh3_128_with_seed};
 
-/// Sums so far: of bodies and of impulses.
+/// Sums so far: of bodies, of impulses and of the sections that other rooms add.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Digest {
     bodies: u128,
     impulses: u128,
+    sections: u128,
 }
 
 // Different seeds, so that a body can never stand for an impulse.
 const BODY_SEED: u64 = 1;
 const IMPULSE_SEED: u64 = 2;
+const SECTION_SEED: u64 = 3;
 
 impl Digest {
     pub fn new() -> Self {
@@ -50,24 +55,43 @@ impl Digest {
         self.impulses = self.impulses.wrapping_add(xxh3_128_with_seed(&bytes, IMPULSE_SEED));
     }
 
+    /// A part of the state that only its maker can read.
+    pub fn add_section(&mut self, name: &str, content: &[u8]) {
+        let mut bytes = (name.len() as u64).to_le_bytes().to_vec();
+        bytes.extend(name.as_bytes());
+        bytes.extend(content);
+        self.sections = self.sections.wrapping_add(xxh3_128_with_seed(&bytes, SECTION_SEED));
+    }
+
     /// The sums as numbers that can be sent to another rank.
-    pub fn parts(&self) -> [u64; 4] {
+    pub fn parts(&self) -> [u64; 6] {
         let halves = |sum: u128| [sum as u64, (sum >> 64) as u64];
-        let ([a, b], [c, d]) = (halves(self.bodies), halves(self.impulses));
-        [a, b, c, d]
+        let ([a, b], [c, d], [e, f]) = (halves(self.bodies), halves(self.impulses), halves(self.sections));
+        [a, b, c, d, e, f]
     }
 
     /// Adds the sums of another rank.
-    pub fn merge(&mut self, parts: [u64; 4]) {
+    pub fn merge(&mut self, parts: [u64; 6]) {
         let whole = |low: u64, high: u64| u128::from(low) | u128::from(high) << 64;
         self.bodies = self.bodies.wrapping_add(whole(parts[0], parts[1]));
         self.impulses = self.impulses.wrapping_add(whole(parts[2], parts[3]));
+        self.sections = self.sections.wrapping_add(whole(parts[4], parts[5]));
+    }
+
+    /// Collective: the sums of all ranks.
+    pub fn over_ranks(&self, comm: &dyn Comm) -> Digest {
+        let mut all = Digest::new();
+        gather(comm, self.parts()).into_iter().for_each(|parts| all.merge(parts));
+        all
     }
 
     /// 32 hexadecimal digits.
     pub fn finish(&self, time: f64, step: u64) -> String {
-        let mut bytes = [0u8; 8 * 6];
-        fill(&mut bytes, self.parts().into_iter().chain([time.to_bits(), step]));
+        let parts = self.parts();
+        // Without sections the digest is what it was before there were any.
+        let sections = if self.sections == 0 { &[] } else { &parts[4..] };
+        let words = parts[..4].iter().copied().chain([time.to_bits(), step]).chain(sections.iter().copied());
+        let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
         format!("{:032x}", xxh3_128(&bytes))
     }
 }

@@ -6,7 +6,9 @@
 
 use super::error::OutputError;
 use super::icosphere::Icosphere;
-use super::polydata::{Array, POLYGONS, Piece, PolyDataFile, Precision, VERTICES};
+use super::image::Image;
+use super::piece::{Array, POLYGONS, Piece, Precision, VERTICES};
+use super::polydata::{Maker, PolyDataFile};
 use crate::geometry::{Aabb, Convex, Pose, Vec3};
 use crate::scene::Body;
 use decomposition::Comm;
@@ -79,7 +81,20 @@ pub struct BodyFile {
 impl BodyFile {
     /// Collective: creates or replaces the file.
     pub fn create(path: &Path, comm: &dyn Comm, options: BodyOptions) -> Result<Self, OutputError> {
-        let mut options = options;
+        Self::make(path, comm, options, PolyDataFile::create)
+    }
+
+    /// Collective: opens a file in order to add steps; an error if it holds other arrays.
+    pub fn open(path: &Path, comm: &dyn Comm, options: BodyOptions) -> Result<Self, OutputError> {
+        Self::make(path, comm, options, PolyDataFile::open)
+    }
+
+    fn make(
+        path: &Path,
+        comm: &dyn Comm,
+        mut options: BodyOptions,
+        make: Maker,
+    ) -> Result<Self, OutputError> {
         let mut seen = Vec::new();
         options.fields.retain(|field| {
             !seen.contains(field) && {
@@ -95,7 +110,7 @@ impl BodyFile {
                 0
             }
         };
-        let file = PolyDataFile::create(path, comm, arrays, options.precision, options.compression)?;
+        let file = make(path, comm, arrays, options.precision, options.compression)?;
         Ok(Self { file, options, sphere: Icosphere::new(refinement) })
     }
 
@@ -115,6 +130,11 @@ impl BodyFile {
             }
         }
         self.file.write(comm, time, &piece)
+    }
+
+    /// Collective: see [`Image`]. Rank 0 gets it.
+    pub fn image(&mut self, comm: &dyn Comm) -> Result<Option<Image>, OutputError> {
+        self.file.image(comm)
     }
 
     /// Steps in the file.

@@ -8,8 +8,9 @@
 use super::error::OutputError;
 use super::ranks::Rows;
 use decomposition::Comm;
-use hdf5::{Dataset, Datatype, File, Group, H5Type, h5check};
-use hdf5_sys::h5d::{H5Dget_space, H5Dread, H5Dset_extent, H5Dwrite};
+use hdf5::dataset::{AllocTime, FillTime};
+use hdf5::{Dataset, Datatype, File, FileBuilder, Group, H5Type, h5check};
+use hdf5_sys::h5d::{H5Dget_chunk_info_by_coord, H5Dget_space, H5Dread, H5Dset_extent, H5Dwrite};
 use hdf5_sys::h5i::{H5Idec_ref, hid_t};
 use hdf5_sys::h5p::{H5FD_mpio_xfer_t, H5P_CLS_DATASET_XFER, H5P_DEFAULT, H5Pcreate, H5Pset_dxpl_mpio};
 use hdf5_sys::h5s::{H5S_SELECT_SET, H5Screate_simple, H5Sselect_hyperslab, H5Sselect_none};
@@ -51,6 +52,25 @@ pub(super) struct SharedFile {
 impl SharedFile {
     /// Collective: creates or replaces `path`. A user block (a multiple of 512 bytes, or 0) precedes the HDF5 data.
     pub fn create(path: &Path, comm: &dyn Comm, user_block: u64) -> Result<Self, OutputError> {
+        Self::make(path, comm, "create", |options| {
+            if user_block > 0 {
+                options.with_fcpl(|list| list.userblock(user_block));
+            }
+            options.create(path)
+        })
+    }
+
+    /// Collective: opens a file in order to add to it.
+    pub fn open(path: &Path, comm: &dyn Comm) -> Result<Self, OutputError> {
+        Self::make(path, comm, "open", |options| options.open_rw(path))
+    }
+
+    fn make(
+        path: &Path,
+        comm: &dyn Comm,
+        action: &str,
+        make: impl FnOnce(&mut FileBuilder) -> hdf5::Result<File>,
+    ) -> Result<Self, OutputError> {
         hdf5::silence_errors(true);
         let raw = match (comm.size(), comm.raw()) {
             (1, _) => None,
@@ -61,10 +81,7 @@ impl SharedFile {
         if let Some(raw) = raw {
             options.with_fapl(|list| list.mpio(raw, None));
         }
-        if user_block > 0 {
-            options.with_fcpl(|list| list.userblock(user_block));
-        }
-        let file = options.create(path).map_err(OutputError::hdf5(path, "create"))?;
+        let file = make(&mut options).map_err(OutputError::hdf5(path, action))?;
         let transfer = raw.map(|_| collective_transfer()).transpose();
         let transfer = transfer.map_err(OutputError::hdf5(path, "prepare collective writing"))?;
         Ok(Self { file, path: path.to_path_buf(), transfer, causes: Cell::new(0) })
@@ -146,9 +163,34 @@ pub(super) struct Table {
     kind: Datatype,
     components: Option<usize>,
     rows: u64,
+    chunk_rows: u64,
+    /// Where the chunks that are full stand in the file, in the order of their rows: address and size in bytes.
+    full_chunks: Vec<[u64; 2]>,
 }
 
 impl Table {
+    /// Collective: a table that is there already.
+    pub fn open<T: H5Type>(
+        file: &SharedFile,
+        parent: &Group,
+        name: &str,
+        components: Option<usize>,
+    ) -> Result<Self, OutputError> {
+        let dataset = open(file.path(), parent, name)?;
+        let rows = row_count(file.path(), &dataset, components)?;
+        let error = || OutputError::hdf5(file.path(), format!("open the dataset {name}"));
+        let kind = Datatype::from_type::<T>().map_err(error())?;
+        if dataset.dtype().map_err(error())? != kind {
+            return Err(OutputError::damaged(file.path(), format!("{name} has another number type")));
+        }
+        let Some(chunk_rows) = dataset.chunk().and_then(|chunk| chunk.first().copied()) else {
+            return Err(OutputError::damaged(file.path(), format!("{name} cannot grow")));
+        };
+        let path = file.path().to_path_buf();
+        let chunk_rows = (chunk_rows as u64).max(1);
+        Ok(Self { dataset, path, kind, components, rows, chunk_rows, full_chunks: Vec::new() })
+    }
+
     /// Collective.
     pub fn create<T: H5Type>(
         file: &SharedFile,
@@ -160,17 +202,49 @@ impl Table {
         let error = || OutputError::hdf5(file.path(), format!("create the dataset {name}"));
         let width = components.unwrap_or(1).max(1);
         let chunk = chunk_rows(width * size_of::<T>(), storage.typical_rows);
-        let mut builder = parent.new_dataset::<T>();
-        if storage.compression > 0 {
-            builder = builder.shuffle().deflate(storage.compression.min(9));
-        }
+        // Space as soon as a table grows, as several ranks need it, also in files that one rank begins and several continue: HDF5 keeps with
+        // the dataset how it is done. Rows are written right after, so nothing need be filled in before; but a compressed chunk that
+        // was never filled cannot be read, and adding to it fails.
+        let builder = parent.new_dataset::<T>().alloc_time(Some(AllocTime::Early));
+        let builder = match storage.compression {
+            0 => builder.fill_time(FillTime::Never),
+            level => builder.shuffle().deflate(level.min(9)),
+        };
         let dataset = match components {
             None => builder.chunk(chunk).shape(0..).create(name),
             Some(_) => builder.chunk((chunk, width)).shape((0.., width)).create(name),
         };
         let dataset = dataset.map_err(error())?;
         let kind = Datatype::from_type::<T>().map_err(error())?;
-        Ok(Self { dataset, path: file.path().to_path_buf(), kind, components, rows: 0 })
+        let (path, chunk_rows) = (file.path().to_path_buf(), chunk as u64);
+        Ok(Self { dataset, path, kind, components, rows: 0, chunk_rows, full_chunks: Vec::new() })
+    }
+
+    /// Where the rows stand that no later `append` touches: address and size of each full chunk. Every rank asks, after a flush.
+    pub fn full_chunks(&mut self) -> Result<&[[u64; 2]], OutputError> {
+        let full = self.rows / self.chunk_rows;
+        for chunk in self.full_chunks.len() as u64..full {
+            let first = [chunk * self.chunk_rows, 0];
+            let (mut mask, mut address, mut size) = (0u32, 0u64, 0u64);
+            let asked = hdf5::sync::sync(|| {
+                // SAFETY: a live chunked dataset of one or two dimensions, and places for the three answers.
+                h5check(unsafe {
+                    H5Dget_chunk_info_by_coord(
+                        self.dataset.id(),
+                        first.as_ptr(),
+                        &mut mask,
+                        &mut address,
+                        &mut size,
+                    )
+                })
+            });
+            asked.map_err(OutputError::hdf5(&self.path, format!("find the rows of {}", self.name())))?;
+            if address == u64::MAX {
+                return Err(OutputError::damaged(&self.path, format!("{} has a hole", self.name())));
+            }
+            self.full_chunks.push([address, size]);
+        }
+        Ok(&self.full_chunks)
     }
 
     /// Rows of all ranks so far.

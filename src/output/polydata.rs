@@ -1,4 +1,4 @@
-//! Temporal PolyData in the VTKHDF layout, version 2.0, one part for each rank.
+//! Temporal PolyData in the VTKHDF layout, version 2.0, one part for each rank that began the file.
 //!
 //! ```text
 //! /VTKHDF  @Version = {2, 0}  @Type = "PolyData"
@@ -17,169 +17,25 @@
 //! until their cells add up to `CellOffsets`, and so stop short of empty parts at the end of a step and read the wrong
 //! offsets, without a word. `CellOffsets` one larger than any such sum makes both count alike.
 
+//!
+//! All steps have as many parts as the first: VTK (9.3 to 9.7) reads every step with the number of parts of the first and leaves the
+//! others out, without a word. If more ranks continue a file, neighbours share a part; if fewer, the last parts are empty.
+
 use super::error::{FirstError, OutputError};
-use super::hyperslab::{SharedFile, Storage, Table};
+use super::hyperslab::{SharedFile, Storage, Table, read_all};
+use super::image::Image;
+use super::parts::{MOST_PARTS, Parts};
+use super::piece::{Array, Piece, Precision, Values};
 use super::ranks::{Rows, agree, gather, place};
 use super::space;
 use decomposition::Comm;
 use hdf5::types::FixedAscii;
-use hdf5::{Attribute, Group};
+use hdf5::{Attribute, Group, H5Type};
+use std::borrow::Cow;
 use std::path::Path;
-use xxhash_rust::xxh3::xxh3_128;
-
-/// How real numbers are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Precision {
-    /// f32: enough to look at.
-    #[default]
-    Single,
-    /// f64.
-    Double,
-}
 
 /// The kinds of cells, in the order of the layout's tables of offsets.
 const CELL_KINDS: [&str; 4] = ["Vertices", "Lines", "Polygons", "Strips"];
-pub(super) const VERTICES: usize = 0;
-pub(super) const LINES: usize = 1;
-pub(super) const POLYGONS: usize = 2;
-
-/// A column of numbers, all of one type.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Values {
-    Single(Vec<f32>),
-    Double(Vec<f64>),
-    Integer(Vec<i64>),
-}
-
-impl Values {
-    fn integers() -> Self {
-        Values::Integer(Vec::new())
-    }
-
-    fn reals(precision: Precision) -> Self {
-        match precision {
-            Precision::Single => Values::Single(Vec::new()),
-            Precision::Double => Values::Double(Vec::new()),
-        }
-    }
-
-    /// Adds a real number; an integer column takes its whole part.
-    pub fn push(&mut self, value: f64) {
-        match self {
-            Values::Single(values) => values.push(value as f32),
-            Values::Double(values) => values.push(value),
-            Values::Integer(values) => values.push(value as i64),
-        }
-    }
-
-    /// Adds an integer; a column of reals takes the nearest.
-    pub fn push_integer(&mut self, value: i64) {
-        match self {
-            Values::Integer(values) => values.push(value),
-            _ => self.push(value as f64),
-        }
-    }
-
-    pub fn extend(&mut self, values: &[f64]) {
-        values.iter().for_each(|&value| self.push(value));
-    }
-
-    fn fingerprint(&self) -> u128 {
-        match self {
-            Values::Single(values) => xxh3_128(bytes(values)),
-            Values::Double(values) => xxh3_128(bytes(values)),
-            Values::Integer(values) => xxh3_128(bytes(values)),
-        }
-    }
-}
-
-/// A type of number without padding.
-trait Number {}
-impl Number for f32 {}
-impl Number for f64 {}
-impl Number for i64 {}
-
-fn bytes<T: Number>(values: &[T]) -> &[u8] {
-    // SAFETY: numbers have no padding, any byte may be read, and the length is that of the slice.
-    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
-}
-
-/// An array on the points.
-#[derive(Clone, Debug)]
-pub(super) struct Array {
-    pub name: &'static str,
-    pub components: usize,
-    pub integer: bool,
-}
-
-/// Cells of one kind, as VTK keeps them: the points of all cells in a row, and where each cell's begin.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Cells {
-    connectivity: Vec<i64>,
-    offsets: Vec<i64>,
-}
-
-impl Default for Cells {
-    fn default() -> Self {
-        Self { connectivity: Vec::new(), offsets: vec![0] }
-    }
-}
-
-impl Cells {
-    pub fn push(&mut self, points: impl IntoIterator<Item = i64>) {
-        self.connectivity.extend(points);
-        self.offsets.push(self.connectivity.len() as i64);
-    }
-
-    fn count(&self) -> u64 {
-        self.offsets.len() as u64 - 1
-    }
-}
-
-/// What one rank adds to one step.
-#[derive(Clone, Debug)]
-pub(super) struct Piece {
-    pub points: Values,
-    pub cells: [Cells; 4],
-    /// One for each array of the file, a row for each point.
-    pub data: Vec<Values>,
-    point_count: u64,
-}
-
-impl Piece {
-    pub fn new(precision: Precision, arrays: &[Array]) -> Self {
-        let column =
-            |array: &Array| if array.integer { Values::integers() } else { Values::reals(precision) };
-        Self {
-            points: Values::reals(precision),
-            cells: Default::default(),
-            data: arrays.iter().map(column).collect(),
-            point_count: 0,
-        }
-    }
-
-    /// Adds a point and returns its number. Its row in every data array is for the caller to add.
-    pub fn point(&mut self, position: &crate::geometry::Vec3) -> i64 {
-        self.points.extend(position.as_slice());
-        self.point_count += 1;
-        self.point_count as i64 - 1
-    }
-
-    pub fn point_count(&self) -> u64 {
-        self.point_count
-    }
-
-    /// Equal for pieces with as many points and the same cells.
-    fn topology_fingerprint(&self) -> u128 {
-        let mut parts = vec![self.point_count as i64];
-        for cells in &self.cells {
-            let both = [xxh3_128(bytes(&cells.connectivity)), xxh3_128(bytes(&cells.offsets))];
-            parts.extend(both.iter().flat_map(|hash| [*hash as i64, (*hash >> 64) as i64]));
-        }
-        xxh3_128(bytes(&parts))
-    }
-}
-
 /// A table whose rows may be used by several steps.
 struct Stream {
     table: Table,
@@ -217,11 +73,16 @@ pub(super) struct PolyDataFile {
     precision: Precision,
     compression: u8,
     arrays: Vec<Array>,
+    /// Of every step.
+    parts: usize,
     tables: Option<Tables>,
     broken: bool,
     /// Last, because closing it closes what is in it.
     file: SharedFile,
 }
+
+/// [`PolyDataFile::create`] or [`PolyDataFile::open`].
+pub(super) type Maker = fn(&Path, &dyn Comm, Vec<Array>, Precision, u8) -> Result<PolyDataFile, OutputError>;
 
 impl PolyDataFile {
     /// Collective.
@@ -240,8 +101,61 @@ impl PolyDataFile {
             Ok((file, group, step_count))
         });
         let (file, group, step_count) = agree(comm, path, "create", made)?;
-        let (tables, broken) = (None, false);
-        Ok(Self { file, group, step_count, steps: 0, precision, compression, arrays, tables, broken })
+        let (parts, tables, broken) = (comm.size(), None, false);
+        Ok(Self { file, group, step_count, steps: 0, precision, compression, arrays, parts, tables, broken })
+    }
+
+    /// Collective: opens a whole file in order to add steps to it; an error if it holds other arrays. The next step is written in full,
+    /// whatever has not changed since the last one.
+    pub fn open(
+        path: &Path,
+        comm: &dyn Comm,
+        arrays: Vec<Array>,
+        precision: Precision,
+        compression: u8,
+    ) -> Result<Self, OutputError> {
+        let opened = SharedFile::open(path, comm).and_then(|file| {
+            let (group, step_count, steps) =
+                open_header(&file).map_err(OutputError::hdf5(path, "read the VTKHDF header"))?;
+            let tables =
+                if steps == 0 { None } else { Some(Tables::make(&file, &group, &arrays, precision, None)?) };
+            let stored = group.group("PointData").and_then(|group| group.member_names());
+            let stored = stored.map_err(OutputError::hdf5(path, "read the arrays"))?;
+            let counted = tables.as_ref().map_or(0, |tables| tables.times.rows());
+            if steps > 0 && (stored.len() != arrays.len() || counted != steps) {
+                return Err(OutputError::damaged(path, "holds other arrays or steps than it should"));
+            }
+            let parts = match steps {
+                0 => comm.size(),
+                _ => read_all::<i64>(path, &group, "Steps/NumberOfParts", None)?
+                    .first()
+                    .and_then(|parts| usize::try_from(*parts).ok())
+                    .filter(|parts| (1..=MOST_PARTS).contains(parts))
+                    .ok_or_else(|| OutputError::damaged(path, "does not say how many parts it has"))?,
+            };
+            Ok((file, group, step_count, steps, parts, tables))
+        });
+        let (file, group, step_count, steps, parts, tables) = agree(comm, path, "open", opened)?;
+        let broken = false;
+        Ok(Self { file, group, step_count, steps, precision, compression, arrays, parts, tables, broken })
+    }
+
+    /// Collective: what is needed to make the file again what it is now, however it is added to later and wherever a kill
+    /// interrupts that. Rank 0 gets it.
+    pub fn image(&mut self, comm: &dyn Comm) -> Result<Option<Image>, OutputError> {
+        let path = self.file.path();
+        if self.broken {
+            return Err(OutputError::misuse(path, "cannot be continued after a restart: a step failed"));
+        }
+        let mut errors = FirstError::default();
+        errors.keep(self.file.flush());
+        let mut kept = Vec::new();
+        for table in self.tables.iter_mut().flat_map(Tables::all) {
+            kept.extend_from_slice(errors.keep(table.full_chunks()).unwrap_or_default());
+        }
+        agree(comm, path, "flush", errors.into_result())?;
+        let image = if comm.rank() == 0 { Image::take(path, kept).map(Some) } else { Ok(None) };
+        agree(comm, path, "read", image)
     }
 
     pub fn piece(&self) -> Piece {
@@ -284,7 +198,7 @@ impl PolyDataFile {
         let fingerprints = Fingerprints::of(piece);
         let changed = self.tables.as_ref().map_or(u64::MAX, |tables| fingerprints.changes(tables));
         let mut own = [0u64; 10];
-        (own[0], own[1]) = (piece.point_count, changed);
+        (own[0], own[1]) = (piece.point_count(), changed);
         for (kind, cells) in piece.cells.iter().enumerate() {
             own[2 + kind] = cells.count();
             own[6 + kind] = cells.connectivity.len() as u64;
@@ -300,13 +214,15 @@ impl PolyDataFile {
         let made = match self.tables.take() {
             Some(tables) => Ok(tables),
             None => {
-                Tables::create(&self.file, &self.group, &self.arrays, self.precision, self.compression, &all)
+                let layout = Some(Layout { compression: self.compression, all: &all, parts: self.parts });
+                Tables::make(&self.file, &self.group, &self.arrays, self.precision, layout)
             }
         };
         let tables =
             self.tables.insert(agree(comm, self.file.path(), "create the datasets of a step", made)?);
         let mut errors = FirstError::default();
-        let mut step = Step { file: &self.file, comm, all: &all, errors: &mut errors };
+        let parts = Parts { all: &all, count: self.parts };
+        let mut step = Step { file: &self.file, comm, parts, errors: &mut errors };
         if changed & 1 != 0 {
             step.topology(tables, piece);
         }
@@ -338,6 +254,13 @@ fn header(file: &SharedFile) -> hdf5::Result<(Group, Attribute)> {
     let step_count = group.group("Steps")?.new_attr::<i64>().create("NSteps")?;
     step_count.write_scalar(&0i64)?;
     Ok((group, step_count))
+}
+
+fn open_header(file: &SharedFile) -> hdf5::Result<(Group, Attribute, u64)> {
+    let group = file.root().group("VTKHDF")?;
+    let step_count = group.group("Steps")?.attr("NSteps")?;
+    let steps = step_count.read_scalar::<i64>()?;
+    Ok((group, step_count, steps.max(0) as u64))
 }
 
 /// Hashes of what a rank adds, to find what need not be written again.
@@ -379,7 +302,7 @@ impl Fingerprints {
 struct Step<'a> {
     file: &'a SharedFile,
     comm: &'a dyn Comm,
-    all: &'a [[u64; 10]],
+    parts: Parts<'a>,
     errors: &'a mut FirstError,
 }
 
@@ -389,30 +312,40 @@ impl Step<'_> {
     }
 
     fn on_root(&mut self, table: &mut Table, values: &[i64]) {
-        let rows = Rows::only_on_root(self.comm, 1);
-        let values = if rows.own == 1 { values } else { &[] };
+        self.rows_on_root(table, values, 1);
+    }
+
+    fn rows_on_root(&mut self, table: &mut Table, values: &[i64], rows: usize) {
+        let rows = Rows::only_on_root(self.comm, rows as u64);
+        let values = if rows.own > 0 { values } else { &[] };
         self.append(table, rows, values);
     }
 
     fn topology(&mut self, tables: &mut Tables, piece: &Piece) {
-        let (rank, size) = (self.comm.rank(), self.comm.size() as u64);
-        let one_each = Rows { before: rank as u64, own: 1, total: size };
+        let (rank, parts) = (self.comm.rank(), self.parts);
         tables.topology_rows.0 = tables.point_counts.rows() as i64;
-        self.append(&mut tables.point_counts, one_each, &[piece.point_count as i64]);
+        self.rows_on_root(&mut tables.point_counts, &parts.sums(0), parts.count);
+        let points_before = parts.before(rank, 0) as i64;
         for (kind, (topology, cells)) in tables.topology.iter_mut().zip(&piece.cells).enumerate() {
-            let (count, ids) = (place(self.all, rank, 2 + kind), place(self.all, rank, 6 + kind));
             if topology.offsets.rows() == 0 {
                 self.on_root(&mut topology.offsets, &[0]);
             }
             // A step finds its offsets at cell offset + part offset, since each part has one offset more than cells.
             tables.topology_rows.1[kind] = (topology.offsets.rows() - topology.cells.rows()) as i64;
             tables.topology_rows.2[kind] = topology.connectivity.rows() as i64;
-            self.append(&mut topology.cells, one_each, &[count.own as i64]);
-            self.append(&mut topology.ids, one_each, &[ids.own as i64]);
-            self.append(&mut topology.connectivity, ids, &cells.connectivity);
-            let offsets =
-                Rows { before: count.before + rank as u64, own: count.own + 1, total: count.total + size };
-            self.append(&mut topology.offsets, offsets, &cells.offsets);
+            self.rows_on_root(&mut topology.cells, &parts.sums(2 + kind), parts.count);
+            self.rows_on_root(&mut topology.ids, &parts.sums(6 + kind), parts.count);
+            // Points and offsets count from the beginning of the part.
+            let ids = place(parts.all, rank, 6 + kind);
+            let connectivity = shifted(&cells.connectivity, points_before);
+            self.append(&mut topology.connectivity, ids, &connectivity);
+            let rows = parts.offsets(rank, 2 + kind);
+            let first = usize::from(!parts.is_first(rank));
+            let mut offsets = shifted(&cells.offsets[first..], parts.before(rank, 6 + kind) as i64);
+            if offsets.len() as u64 != rows.own {
+                offsets.to_mut().resize(rows.own as usize, 0);
+            }
+            self.append(&mut topology.offsets, rows, &offsets);
         }
     }
 
@@ -432,39 +365,90 @@ impl Step<'_> {
 
     fn offsets(&mut self, tables: &mut Tables, time: f64) {
         let (parts, cells, connectivity) = tables.topology_rows;
-        let size = self.comm.size() as i64;
+        let count = self.parts.count as i64;
         let rows = Rows::only_on_root(self.comm, 1);
         let times = if rows.own == 1 { &[time][..] } else { &[] };
         self.errors.keep(tables.times.append(self.file, rows, times));
         self.on_root(&mut tables.part_offsets, &[parts]);
-        self.on_root(&mut tables.part_counts, &[size]);
+        self.on_root(&mut tables.part_counts, &[count]);
         self.on_root(&mut tables.cell_offsets, &cells);
         self.on_root(&mut tables.connectivity_offsets, &connectivity);
     }
 }
 
+/// The same numbers, each larger by `shift`.
+fn shifted(values: &[i64], shift: i64) -> Cow<'_, [i64]> {
+    if shift == 0 { Cow::Borrowed(values) } else { values.iter().map(|value| value + shift).collect() }
+}
+
+/// What decides how tables are stored: the counts of the first step give the size of the chunks.
+#[derive(Clone, Copy)]
+struct Layout<'a> {
+    compression: u8,
+    all: &'a [[u64; 10]],
+    parts: usize,
+}
+
+/// Creates a table, or opens it if nothing is said about its storage.
+fn table<T: H5Type>(
+    file: &SharedFile,
+    group: &Group,
+    name: &str,
+    width: Option<usize>,
+    storage: Option<Storage>,
+) -> Result<Table, OutputError> {
+    match storage {
+        Some(storage) => Table::create::<T>(file, group, name, width, storage),
+        None => Table::open::<T>(file, group, name, width),
+    }
+}
+
 impl Tables {
-    /// Collective; `all` are the counts of the first step, which decide the size of the chunks.
-    fn create(
+    fn all(&mut self) -> Vec<&mut Table> {
+        let streams = std::iter::once(&mut self.points).chain(&mut self.data);
+        let streams = streams.flat_map(|stream| [&mut stream.table, &mut stream.offsets]);
+        let topology = self
+            .topology
+            .iter_mut()
+            .flat_map(|kind| [&mut kind.cells, &mut kind.ids, &mut kind.connectivity, &mut kind.offsets]);
+        let steps = [
+            &mut self.point_counts,
+            &mut self.times,
+            &mut self.part_offsets,
+            &mut self.part_counts,
+            &mut self.cell_offsets,
+            &mut self.connectivity_offsets,
+        ];
+        streams.chain(topology).chain(steps).collect()
+    }
+
+    /// Collective: creates the tables; without a layout, opens them.
+    fn make(
         file: &SharedFile,
         group: &Group,
         arrays: &[Array],
         precision: Precision,
-        compression: u8,
-        all: &[[u64; 10]],
+        layout: Option<Layout>,
     ) -> Result<Self, OutputError> {
+        let all = layout.map_or(&[][..], |layout| layout.all);
         let total = |k: usize| all.iter().map(|counts| counts[k]).sum::<u64>();
-        let parts = all.len() as u64;
-        let storage = |typical_rows| Storage { typical_rows, compression };
+        let parts = layout.map_or(0, |layout| layout.parts as u64);
+        let storage =
+            |typical_rows| layout.map(|layout| Storage { typical_rows, compression: layout.compression });
         let integers = |name: &str, width: Option<usize>, rows: u64| {
-            Table::create::<i64>(file, group, name, width, storage(rows))
+            table::<i64>(file, group, name, width, storage(rows))
+        };
+        // A row or a few each step: not worth compressing, which would make HDF5 read and write a whole chunk for each.
+        let few = |name: &str, width: Option<usize>, rows: u64| {
+            let plain = storage(rows).map(|storage| Storage { compression: 0, ..storage });
+            table::<i64>(file, group, name, width, plain)
         };
         let reals = |name: &str, width: Option<usize>, rows: u64| match precision {
-            Precision::Single => Table::create::<f32>(file, group, name, width, storage(rows)),
-            Precision::Double => Table::create::<f64>(file, group, name, width, storage(rows)),
+            Precision::Single => table::<f32>(file, group, name, width, storage(rows)),
+            Precision::Double => table::<f64>(file, group, name, width, storage(rows)),
         };
         let stream = |table: Table, offsets: &str| {
-            let offsets = integers(offsets, None, 1)?;
+            let offsets = few(offsets, None, 1)?;
             Ok::<_, OutputError>(Stream { table, offsets, fingerprint: None, first_row: 0 })
         };
         let mut data = Vec::new();
@@ -478,8 +462,8 @@ impl Tables {
         let topology = |kind: usize| {
             let name = CELL_KINDS[kind];
             Ok::<_, OutputError>(Topology {
-                cells: integers(&format!("{name}/NumberOfCells"), None, parts)?,
-                ids: integers(&format!("{name}/NumberOfConnectivityIds"), None, parts)?,
+                cells: few(&format!("{name}/NumberOfCells"), None, parts)?,
+                ids: few(&format!("{name}/NumberOfConnectivityIds"), None, parts)?,
                 connectivity: integers(&format!("{name}/Connectivity"), None, total(6 + kind))?,
                 offsets: integers(&format!("{name}/Offsets"), None, total(2 + kind) + parts)?,
             })
@@ -487,15 +471,21 @@ impl Tables {
         Ok(Self {
             points: stream(reals("Points", Some(3), total(0))?, "Steps/PointOffsets")?,
             data,
-            point_counts: integers("NumberOfPoints", None, parts)?,
+            point_counts: few("NumberOfPoints", None, parts)?,
             topology: [topology(0)?, topology(1)?, topology(2)?, topology(3)?],
             topology_fingerprint: None,
             topology_rows: (0, [0; 4], [0; 4]),
-            times: Table::create::<f64>(file, group, "Steps/Values", None, storage(1))?,
-            part_offsets: integers("Steps/PartOffsets", None, 1)?,
-            part_counts: integers("Steps/NumberOfParts", None, 1)?,
-            cell_offsets: integers("Steps/CellOffsets", Some(4), 1)?,
-            connectivity_offsets: integers("Steps/ConnectivityIdOffsets", Some(4), 1)?,
+            times: table::<f64>(
+                file,
+                group,
+                "Steps/Values",
+                None,
+                storage(1).map(|storage| Storage { compression: 0, ..storage }),
+            )?,
+            part_offsets: few("Steps/PartOffsets", None, 1)?,
+            part_counts: few("Steps/NumberOfParts", None, 1)?,
+            cell_offsets: few("Steps/CellOffsets", Some(4), 1)?,
+            connectivity_offsets: few("Steps/ConnectivityIdOffsets", Some(4), 1)?,
         })
     }
 }

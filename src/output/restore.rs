@@ -5,7 +5,7 @@ use super::error::OutputError;
 use super::hyperslab::{open, read_all, read_rows, row_count};
 use super::pack::{Children, Packed};
 use super::seal;
-use super::state::{Extra, HeaderText, ImpulseRow, StateHeader};
+use super::state::{Extra, HeaderText, ImpulseRow, StateHeader, case_hash};
 use crate::geometry::Vec3;
 use crate::scene::Body;
 use decomposition::{Comm, Solo};
@@ -17,6 +17,9 @@ use std::path::{Path, PathBuf};
 pub struct StateFile {
     path: PathBuf,
     header: StateHeader,
+    /// What the writer found; none in format 1.
+    digest: Option<String>,
+    attachments: Vec<String>,
     bodies: Group,
     parts: Group,
     polyhedra: Group,
@@ -24,7 +27,7 @@ pub struct StateFile {
     body_count: u64,
     impulse_count: u64,
     /// Last, because closing it closes the groups.
-    _file: File,
+    file: File,
 }
 
 impl StateFile {
@@ -39,21 +42,55 @@ impl StateFile {
         let file = File::open(path).map_err(OutputError::hdf5(path, "open"))?;
         let group = |name: &str| file.group(name).map_err(OutputError::hdf5(path, format!("open {name}")));
         let (bodies, impulses) = (group("bodies")?, group("impulses")?);
+        let (header, text) = read_header(path, &file)?;
         Ok(Self {
             path: path.to_path_buf(),
-            header: read_header(path, &file)?,
+            header,
+            digest: text.digest,
+            attachments: text.attachments,
             body_count: row_count(path, &open(path, &bodies, "id")?, None)?,
             impulse_count: row_count(path, &open(path, &impulses, "ids")?, Some(2))?,
             bodies,
             parts: group("parts")?,
             polyhedra: group("polyhedra")?,
             impulses,
-            _file: file.clone(),
+            file: file.clone(),
         })
     }
 
     pub fn header(&self) -> &StateHeader {
         &self.header
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A part of the physical state that another room encoded.
+    pub fn section(&self, name: &str) -> Option<&[u8]> {
+        let found = self.header.sections.iter().find(|(own, _)| own == name);
+        found.map(|(_, bytes)| bytes.as_slice())
+    }
+
+    /// What was put beside the state, if anything was under this name.
+    pub fn attachment(&self, name: &str) -> Result<Option<Vec<u8>>, OutputError> {
+        if !self.attachments.iter().any(|own| own == name) {
+            return Ok(None);
+        }
+        read_all(&self.path, &self.file, &format!("attachments/{name}"), None).map(Some)
+    }
+
+    /// An error unless what was read is what was written. `found` counts every body, impulse and section of the file once; the seal
+    /// finds damage by accident, this also finds what a wrong program did and sealed again.
+    pub fn check_digest(&self, found: &Digest) -> Result<String, OutputError> {
+        let found = found.finish(self.header.time, self.header.step);
+        match &self.digest {
+            Some(written) if *written != found => {
+                let problem = format!("holds another state than was written: digest {found}, not {written}");
+                Err(OutputError::damaged(&self.path, problem))
+            }
+            _ => Ok(found),
+        }
     }
 
     pub fn body_count(&self) -> u64 {
@@ -149,17 +186,26 @@ impl StateFile {
     }
 }
 
-fn read_header(path: &Path, file: &File) -> Result<StateHeader, OutputError> {
+fn read_header(path: &Path, file: &File) -> Result<(StateHeader, HeaderText), OutputError> {
     let text = |name: &str| {
         String::from_utf8(read_all(path, file, name, None)?)
             .map_err(|_| OutputError::damaged(path, format!("{name} is not text")))
     };
-    let parsed: HeaderText = serde_json::from_str(&text("header")?)
+    let mut parsed: HeaderText = serde_json::from_str(&text("header")?)
         .map_err(|error| OutputError::damaged(path, format!("its header is unreadable: {error}")))?;
     let missing = |name: &str| OutputError::damaged(path, format!("{name} is empty"));
     let time: Vec<f64> = read_all(path, file, "time", None)?;
     let step: Vec<u64> = read_all(path, file, "step", None)?;
-    let extra = parsed.extra.into_iter().map(|(name, integer)| {
+    let case = text("case")?;
+    if parsed.case_hash.as_ref().is_some_and(|hash| *hash != case_hash(&case)) {
+        return Err(OutputError::damaged(path, "its case is not the one whose hash it holds"));
+    }
+    let sections = std::mem::take(&mut parsed.sections).into_iter().map(|name| {
+        let bytes: Vec<u8> = read_all(path, file, &format!("sections/{name}"), None)?;
+        Ok::<_, OutputError>((name, bytes))
+    });
+    let sections = sections.collect::<Result<_, _>>()?;
+    let extra = std::mem::take(&mut parsed.extra).into_iter().map(|(name, integer)| {
         let place = format!("extra/{name}");
         let values = match integer {
             true => Extra::Integer(read_all(path, file, &place, None)?),
@@ -167,15 +213,17 @@ fn read_header(path: &Path, file: &File) -> Result<StateHeader, OutputError> {
         };
         Ok::<_, OutputError>((name, values))
     });
-    Ok(StateHeader {
+    let header = StateHeader {
         time: *time.first().ok_or_else(|| missing("time"))?,
         step: *step.first().ok_or_else(|| missing("step"))?,
-        code_version: parsed.code_version,
-        case: text("case")?,
-        groups: parsed.groups,
-        materials: parsed.materials,
+        code_version: std::mem::take(&mut parsed.code_version),
+        case,
+        groups: std::mem::take(&mut parsed.groups),
+        materials: std::mem::take(&mut parsed.materials),
         extra: extra.collect::<Result<_, _>>()?,
-    })
+        sections,
+    };
+    Ok((header, parsed))
 }
 
 /// The digest of a state file: one line that depends on the physical state only. Holds some thousand bodies at a time.
@@ -190,5 +238,6 @@ pub fn digest(path: &Path) -> Result<String, OutputError> {
     for rows in pieces(file.impulse_count()) {
         file.read_impulses(rows)?.iter().for_each(|row| digest.add_impulse(row));
     }
-    Ok(digest.finish(file.header.time, file.header.step))
+    file.header.sections.iter().for_each(|(name, bytes)| digest.add_section(name, bytes));
+    file.check_digest(&digest)
 }

@@ -107,5 +107,6 @@ pub fn header() -> StateHeader {
             ("random".into(), Extra::Integer(vec![u64::MAX, 3])),
             ("nothing".into(), Extra::Real(vec![])),
         ],
+        sections: vec![("machines".into(), vec![0, 255, 7]), ("empty".into(), vec![])],
     }
 }

@@ -20,14 +20,16 @@ use std::path::Path;
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 pub(super) const LENGTH: u64 = 512;
-pub(super) const VERSION: u64 = 1;
+/// Format 1 had no sections, no attachments and no digest in its header; it is read, too.
+pub(super) const VERSION: u64 = 2;
+const OLDEST: u64 = 1;
 const MAGIC: &[u8; 16] = b"breccia state\0\0\0";
 const BLOCK: u64 = 1 << 20;
 
-fn encode(length: u64, sum: u128) -> [u8; LENGTH as usize] {
+fn encode(version: u64, length: u64, sum: u128) -> [u8; LENGTH as usize] {
     let mut seal = [0; LENGTH as usize];
     seal[..16].copy_from_slice(MAGIC);
-    seal[16..24].copy_from_slice(&VERSION.to_le_bytes());
+    seal[16..24].copy_from_slice(&version.to_le_bytes());
     seal[24..32].copy_from_slice(&length.to_le_bytes());
     seal[32..48].copy_from_slice(&sum.to_le_bytes());
     seal
@@ -64,7 +66,7 @@ pub(super) fn close(path: &Path, comm: &dyn Comm) -> Result<(), OutputError> {
     let (length, sum) = measure(path, comm)?;
     let write = || -> std::io::Result<()> {
         let mut file = OpenOptions::new().write(true).open(path)?;
-        file.write_all(&encode(length, sum))?;
+        file.write_all(&encode(VERSION, length, sum))?;
         file.sync_all()
     };
     let sealed = if comm.rank() == 0 { write().map_err(OutputError::io(path, "seal")) } else { Ok(()) };
@@ -91,13 +93,19 @@ fn compare(path: &Path, seal: &[u8; LENGTH as usize], length: u64, sum: u128) ->
         return damaged("is not a breccia state file".into());
     }
     let (version, claimed) = (word(16), word(24));
-    if version != VERSION {
-        return damaged(format!("has the state format {version}; this breccia reads format {VERSION}"));
+    if version > VERSION {
+        return damaged(format!(
+            "was written by a newer breccia, in state format {version}; this one reads up to {VERSION}"
+        ));
+    }
+    if version < OLDEST {
+        return damaged(format!("has the state format {version}, which never was"));
     }
     if claimed != length {
-        return damaged(format!("is {length} bytes long, it was {claimed} when written"));
+        let how = if length < claimed { "truncated" } else { "damaged" };
+        return damaged(format!("is {how}: {length} bytes long, it was {claimed} when written"));
     }
-    if seal != &encode(length, sum) {
+    if seal != &encode(version, length, sum) {
         return damaged("is damaged: its contents do not match its checksum".into());
     }
     Ok(())

@@ -2,17 +2,18 @@
 //!
 //! Rank 0 writes both by itself: the numbers are already the same on every rank, so there is nothing to collect. The
 //! CSV file holds the shortest decimal numbers that read back to the same bits, and survives a kill at any moment with at most
-//! a torn last line.
+//! a torn last line. So it is what a restart goes by: cut where the checkpoint says, and the HDF5 file made anew from it.
 
 use super::error::OutputError;
 use super::hyperslab::{SharedFile, Storage, Table};
 use super::ranks::Rows;
 use super::space;
 use decomposition::{Comm, Solo};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 /// What a column holds.
@@ -57,6 +58,8 @@ struct Files {
     tables: Vec<Table>,
     csv: File,
     csv_path: PathBuf,
+    /// Bytes of whole rows in the text.
+    csv_length: u64,
     /// Last, because closing it closes the tables.
     shared: SharedFile,
 }
@@ -72,6 +75,17 @@ pub struct Series {
     files: Option<Files>,
 }
 
+/// How far a series has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeriesPosition {
+    pub rows: u64,
+    /// Of the CSV file.
+    pub bytes: u64,
+}
+
+/// Rows that wait at most while they cannot be written; beyond that the oldest are given up.
+const MOST_WAITING_ROWS: usize = 1 << 16;
+
 impl Series {
     /// Creates or replaces `path` (HDF5) and its twin with the extension `csv`. Rows reach the files in batches of
     /// `batch_rows`.
@@ -82,13 +96,42 @@ impl Series {
         batch_rows: usize,
     ) -> Result<Self, OutputError> {
         check_names(path, &columns)?;
-        let width = columns.iter().map(|column| column.kind.width()).sum();
         let files = if comm.rank() == 0 { Some(Files::create(path, &columns)) } else { None };
-        let made = files.transpose();
-        let files = super::ranks::agree(comm, path, "create", made)?;
-        let path = path.to_path_buf();
-        let batch_rows = batch_rows.max(1);
-        Ok(Self { columns, width, pending: Vec::new(), batch_rows, rows: 0, path, files })
+        let files = super::ranks::agree(comm, path, "create", files.transpose())?;
+        Ok(Self::with(path, columns, batch_rows, 0, files))
+    }
+
+    /// Goes on where the files were at `position`, which rank 0 knows: what came later is cut off. An error if they have other columns.
+    pub fn resume(
+        path: &Path,
+        comm: &dyn Comm,
+        columns: Vec<Column>,
+        batch_rows: usize,
+        position: Option<SeriesPosition>,
+    ) -> Result<Self, OutputError> {
+        check_names(path, &columns)?;
+        let missing = || OutputError::damaged(path, "the checkpoint does not say where it stood");
+        let resume = || Files::resume(path, &columns, position.ok_or_else(missing)?).map(Some);
+        let files = if comm.rank() == 0 { resume() } else { Ok(None) };
+        let files = super::ranks::agree(comm, path, "continue", files)?;
+        let mut rows = position.map_or(0, |position| position.rows).to_le_bytes().to_vec();
+        comm.broadcast(0, &mut rows);
+        let rows = u64::from_le_bytes(rows.try_into().unwrap_or([0; 8]));
+        Ok(Self::with(path, columns, batch_rows, rows, files))
+    }
+
+    fn with(path: &Path, columns: Vec<Column>, batch_rows: usize, rows: u64, files: Option<Files>) -> Self {
+        let width = columns.iter().map(|column| column.kind.width()).sum();
+        let (path, batch_rows) = (path.to_path_buf(), batch_rows.max(1));
+        Self { columns, width, pending: Vec::new(), batch_rows, rows, path, files }
+    }
+
+    /// Brings all rows to the disk and says how many there are. Not collective; none on ranks other than 0.
+    pub fn position(&mut self) -> Result<Option<SeriesPosition>, OutputError> {
+        self.flush()?;
+        let Some(files) = &self.files else { return Ok(None) };
+        files.csv.sync_data().map_err(OutputError::io(&files.csv_path, "force to the disk"))?;
+        Ok(Some(SeriesPosition { rows: self.rows, bytes: files.csv_length }))
     }
 
     /// Numbers in a row: one for each number column, three for each vector, in the order of the columns.
@@ -115,17 +158,25 @@ impl Series {
         if self.pending.len() >= self.batch_rows * self.width { self.flush() } else { Ok(()) }
     }
 
-    /// Writes what is pending. Not collective. Rows that could not be written are lost, not tried again.
+    /// Writes what is pending. Not collective. Rows that the text could not take wait for the next time.
     pub fn flush(&mut self) -> Result<(), OutputError> {
-        let pending = std::mem::take(&mut self.pending);
         let Some(files) = &mut self.files else { return Ok(()) };
-        if pending.is_empty() {
+        if self.pending.is_empty() {
             return Ok(());
         }
-        space::require_here(&self.path, 16 * pending.len() as u64)?;
         // The text first: it stays readable whatever happens to the other.
-        let text = files.write_csv(&self.columns, &pending, self.width);
-        files.write_tables(&self.columns, &pending, self.width).and(text)
+        let text = space::require_here(&self.path, 16 * self.pending.len() as u64)
+            .and_then(|()| files.write_csv(&self.columns, &self.pending, self.width));
+        if let Err(error) = text {
+            let most = MOST_WAITING_ROWS * self.width;
+            if self.pending.len() > most {
+                self.rows -= ((self.pending.len() - most) / self.width) as u64;
+                self.pending.drain(..self.pending.len() - most);
+            }
+            return Err(error);
+        }
+        let pending = std::mem::take(&mut self.pending);
+        files.write_tables(&self.columns, &pending, self.width)
     }
 
     /// Writes what is pending and closes the files.
@@ -163,6 +214,78 @@ fn check_names(path: &Path, columns: &[Column]) -> Result<(), OutputError> {
 
 impl Files {
     fn create(path: &Path, columns: &[Column]) -> Result<Self, OutputError> {
+        let (shared, tables) = Self::create_tables(path, columns)?;
+        let csv_path = path.with_extension("csv");
+        let mut csv = File::create(&csv_path).map_err(OutputError::io(&csv_path, "create"))?;
+        let heading = heading(columns);
+        csv.write_all(heading.as_bytes()).map_err(OutputError::io(&csv_path, "write"))?;
+        let csv_length = heading.len() as u64;
+        Ok(Self { shared, tables, csv, csv_path, csv_length })
+    }
+
+    fn resume(path: &Path, columns: &[Column], position: SeriesPosition) -> Result<Self, OutputError> {
+        let csv_path = path.with_extension("csv");
+        let mut csv = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(&csv_path)
+            .map_err(OutputError::io(&csv_path, "open"))?;
+        let there = csv.metadata().map_err(OutputError::io(&csv_path, "read"))?.len();
+        if there < position.bytes {
+            let problem = format!("is {there} bytes long, it had {} at the checkpoint", position.bytes);
+            return Err(OutputError::damaged(&csv_path, problem));
+        }
+        let (shared, tables) = Self::create_tables(path, columns)?;
+        let reading = csv.try_clone().map_err(OutputError::io(&csv_path, "open"))?;
+        let mut files = Self { shared, tables, csv_length: position.bytes, csv_path, csv: reading };
+        let source = (&mut csv).take(position.bytes);
+        files.copy_rows(BufReader::new(source), columns, position.rows)?;
+        let cut = csv.set_len(position.bytes).and_then(|()| csv.seek(SeekFrom::Start(position.bytes)));
+        cut.map_err(OutputError::io(&files.csv_path, "cut at the checkpoint"))?;
+        files.csv = csv;
+        Ok(files)
+    }
+
+    /// Fills the tables from the text.
+    fn copy_rows(
+        &mut self,
+        mut text: impl BufRead,
+        columns: &[Column],
+        rows: u64,
+    ) -> Result<(), OutputError> {
+        let path = self.csv_path.clone();
+        let heading = heading(columns);
+        let mut found = vec![0; heading.len()];
+        text.read_exact(&mut found).map_err(OutputError::io(&path, "read"))?;
+        if found != heading.as_bytes() {
+            return Err(OutputError::damaged(&path, "has other columns than this case"));
+        }
+        let width = columns.iter().map(|column| column.kind.width()).sum();
+        let (mut batch, mut count) = (Vec::new(), 0);
+        for line in text.lines() {
+            let line = line.map_err(OutputError::io(&path, "read"))?;
+            let cells = line.split(',').map(str::parse::<f64>);
+            let row: Vec<f64> = cells
+                .collect::<Result<_, _>>()
+                .map_err(|_| OutputError::damaged(&path, format!("row {} is not of numbers", count + 1)))?;
+            if row.len() != width {
+                return Err(OutputError::damaged(&path, format!("row {} is torn", count + 1)));
+            }
+            batch.extend(row);
+            count += 1;
+            if count % 4096 == 0 {
+                self.write_tables(columns, &batch, width)?;
+                batch.clear();
+            }
+        }
+        if count != rows {
+            let problem = format!("has {count} rows where it had {rows} at the checkpoint");
+            return Err(OutputError::damaged(&path, problem));
+        }
+        self.write_tables(columns, &batch, width)
+    }
+
+    fn create_tables(path: &Path, columns: &[Column]) -> Result<(SharedFile, Vec<Table>), OutputError> {
         let shared = SharedFile::create(path, &Solo, 0)?;
         let storage = Storage { typical_rows: 1024, compression: 0 };
         let error = || OutputError::hdf5(path, "create the groups");
@@ -182,11 +305,7 @@ impl Files {
             tables.push(table?);
         }
         shared.flush()?;
-        let csv_path = path.with_extension("csv");
-        let mut csv = File::create(&csv_path).map_err(OutputError::io(&csv_path, "create"))?;
-        let heading = heading(columns);
-        csv.write_all(heading.as_bytes()).map_err(OutputError::io(&csv_path, "write"))?;
-        Ok(Self { shared, tables, csv, csv_path })
+        Ok((shared, tables))
     }
 
     fn write_csv(&mut self, columns: &[Column], pending: &[f64], width: usize) -> Result<(), OutputError> {
@@ -195,7 +314,15 @@ impl Files {
             push_row(&mut text, columns, row);
         }
         // One call: a line is torn only if the system tears it.
-        self.csv.write_all(text.as_bytes()).map_err(OutputError::io(&self.csv_path, "write"))
+        let written = self.csv.write_all(text.as_bytes());
+        if written.is_err() {
+            // What came of it goes again, so that the next attempt does not leave a torn line in the middle.
+            let _ = self.csv.set_len(self.csv_length);
+            let _ = self.csv.seek(SeekFrom::Start(self.csv_length));
+        } else {
+            self.csv_length += text.len() as u64;
+        }
+        written.map_err(OutputError::io(&self.csv_path, "write"))
     }
 
     fn write_tables(&mut self, columns: &[Column], pending: &[f64], width: usize) -> Result<(), OutputError> {

@@ -2,8 +2,10 @@
 //!
 //! ```text
 //! seal (512 bytes, see `seal`)
-//! /header  JSON text: code version, names of groups and materials, names of the extra values
+//! /header  JSON text: code version, hash of the case, digest, names of groups, materials, extra values, sections, attachments
 //! /case    text      /time, /step  one number each      /extra/<name>
+//! /sections/<name>     bytes that belong to the physical state, known to their makers only: machines
+//! /attachments/<name>  bytes that do not: what a restart needs to go on with the files of a run
 //! /bodies/…  /parts/…  /polyhedra/…  (see `pack`)
 //! /impulses/{ids[n,2], parts[n,2], feature[n], impulse[n,3]}
 //! ```
@@ -11,6 +13,7 @@
 //! It is written under another name, flushed, closed, sealed, forced to the disk and only then renamed: whoever finds
 //! the file finds a whole one. Rows stand in rank order; no reader may depend on their order.
 
+use super::digest::Digest;
 use super::error::{FirstError, OutputError};
 use super::hyperslab::{SharedFile, Storage, Table};
 use super::pack::{Children, Packed};
@@ -23,6 +26,7 @@ use decomposition::Comm;
 use hdf5::{Group, H5Type};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use xxhash_rust::xxh3::xxh3_128;
 
 /// What a state file says beside bodies and impulses. The same on every rank.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,8 +39,10 @@ pub struct StateHeader {
     pub groups: Vec<String>,
     /// `Body::material` counts these.
     pub materials: Vec<String>,
-    /// Anything else that must come back: machine coordinates, controller phases, random state, output position.
+    /// Numbers beside the state that must come back.
     pub extra: Vec<(String, Extra)>,
+    /// Parts of the physical state that other rooms encode: machine coordinates, controller phases. They count in the digest.
+    pub sections: Vec<(String, Vec<u8>)>,
 }
 
 /// Named numbers, bit by bit.
@@ -74,9 +80,25 @@ pub(super) struct HeaderText {
     pub materials: Vec<String>,
     /// Name, and whether the values are integers.
     pub extra: Vec<(String, bool)>,
+    /// Of the case's text; none in format 1, like what follows.
+    #[serde(default)]
+    pub case_hash: Option<String>,
+    #[serde(default)]
+    pub digest: Option<String>,
+    #[serde(default)]
+    pub sections: Vec<String>,
+    #[serde(default)]
+    pub attachments: Vec<String>,
 }
 
-/// Collective: writes a state file, or on error leaves what was there before.
+/// Names and bytes that rank 0 gives; other ranks give none.
+pub type Attachments = [(String, Vec<u8>)];
+
+pub(super) fn case_hash(case: &str) -> String {
+    format!("{:032x}", xxh3_128(case.as_bytes()))
+}
+
+/// Collective: writes a state file and returns its digest, or on error leaves what was there before.
 ///
 /// Every body and every impulse is given by exactly one rank. Levels of `compression` are 1–9, 0 for none.
 pub fn write_state<'a>(
@@ -86,14 +108,35 @@ pub fn write_state<'a>(
     bodies: impl IntoIterator<Item = &'a Body>,
     impulses: &[ImpulseRow],
     compression: u8,
-) -> Result<(), OutputError> {
+) -> Result<String, OutputError> {
+    write_checkpoint(path, comm, header, bodies, impulses, &[], compression)
+}
+
+/// The same with attachments.
+pub fn write_checkpoint<'a>(
+    path: &Path,
+    comm: &dyn Comm,
+    header: &StateHeader,
+    bodies: impl IntoIterator<Item = &'a Body>,
+    impulses: &[ImpulseRow],
+    attachments: &Attachments,
+    compression: u8,
+) -> Result<String, OutputError> {
     let aside = aside(path);
+    let bodies: Vec<&Body> = bodies.into_iter().collect();
+    let digest = digest_of(header, &bodies, impulses, comm);
     let packed = Packed::new(bodies);
-    let texts = header.case.len() + header.extra.iter().map(|(_, values)| values.bytes()).sum::<usize>();
+    let sized = |all: &[(String, Vec<u8>)]| all.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
+    let texts = header.case.len()
+        + header.extra.iter().map(|(_, values)| values.bytes()).sum::<usize>()
+        + sized(&header.sections)
+        + sized(attachments);
     let own = packed.bytes() + size_of_val(impulses) as u64 + texts as u64;
     let bytes = gather(comm, [own]).iter().map(|[bytes]| bytes).sum();
+    let attachments = Announced::by_root(attachments, comm);
+    let whole = Whole { header, digest: &digest, attachments: &attachments, packed, impulses };
     let written = space::require(comm, path, bytes)
-        .and_then(|()| write_aside(&aside, comm, header, packed, impulses, compression))
+        .and_then(|()| write_aside(&aside, comm, whole, compression))
         .and_then(|()| seal::close(&aside, comm))
         .and_then(|()| {
             let moved = if comm.rank() == 0 { rename(&aside, path) } else { Ok(()) };
@@ -103,7 +146,52 @@ pub fn write_state<'a>(
         // It may not even have been created; the error that matters is the first one.
         let _ = std::fs::remove_file(&aside);
     }
-    written
+    written.map(|()| digest)
+}
+
+/// Collective.
+fn digest_of(header: &StateHeader, bodies: &[&Body], impulses: &[ImpulseRow], comm: &dyn Comm) -> String {
+    let mut digest = Digest::new();
+    bodies.iter().for_each(|body| digest.add_body(body));
+    impulses.iter().for_each(|row| digest.add_impulse(row));
+    if comm.rank() == 0 {
+        header.sections.iter().for_each(|(name, bytes)| digest.add_section(name, bytes));
+    }
+    digest.over_ranks(comm).finish(header.time, header.step)
+}
+
+/// Everything that goes into one file.
+struct Whole<'a> {
+    header: &'a StateHeader,
+    digest: &'a str,
+    attachments: &'a [Announced<'a>],
+    packed: Packed,
+    impulses: &'a [ImpulseRow],
+}
+
+/// An attachment whose name and length every rank knows; the bytes are rank 0's.
+struct Announced<'a> {
+    name: String,
+    length: u64,
+    bytes: &'a [u8],
+}
+
+impl<'a> Announced<'a> {
+    /// Collective.
+    fn by_root(attachments: &'a Attachments, comm: &dyn Comm) -> Vec<Self> {
+        let list: Vec<(&str, u64)> =
+            attachments.iter().map(|(name, bytes)| (name.as_str(), bytes.len() as u64)).collect();
+        let mut text = serde_json::to_vec(&list).unwrap_or_default();
+        comm.broadcast(0, &mut text);
+        let list: Vec<(String, u64)> = serde_json::from_slice(&text).unwrap_or_default();
+        let own = |k: usize| attachments.get(k).filter(|_| comm.rank() == 0);
+        let announced = |(k, (name, length)): (usize, (String, u64))| Announced {
+            name,
+            length,
+            bytes: own(k).map_or(&[], |(_, bytes)| bytes.as_slice()),
+        };
+        list.into_iter().enumerate().map(announced).collect()
+    }
 }
 
 fn aside(path: &Path) -> PathBuf {
@@ -120,21 +208,15 @@ fn rename(from: &Path, to: &Path) -> Result<(), OutputError> {
     directory.map_err(OutputError::io(to, "force the directory to the disk"))
 }
 
-fn write_aside(
-    path: &Path,
-    comm: &dyn Comm,
-    header: &StateHeader,
-    packed: Packed,
-    impulses: &[ImpulseRow],
-    compression: u8,
-) -> Result<(), OutputError> {
-    let names = agree(comm, path, "write", check_names(path, header));
+fn write_aside(path: &Path, comm: &dyn Comm, whole: Whole, compression: u8) -> Result<(), OutputError> {
+    let Whole { header, digest, attachments, packed, impulses } = whole;
+    let names = agree(comm, path, "write", check_names(path, header, attachments));
     let file = names.and_then(|()| {
         let file = SharedFile::create(path, comm, seal::LENGTH);
         agree(comm, path, "create", file)
     })?;
     let mut writer = Writer { file: &file, comm, compression, errors: FirstError::default() };
-    writer.header(header);
+    writer.header(header, digest, attachments);
     writer.bodies(packed);
     writer.impulses(impulses);
     writer.errors.keep(file.flush());
@@ -143,12 +225,15 @@ fn write_aside(
     agree(comm, path, "write", errors.into_result())
 }
 
-fn check_names(path: &Path, header: &StateHeader) -> Result<(), OutputError> {
+fn check_names(path: &Path, header: &StateHeader, attachments: &[Announced]) -> Result<(), OutputError> {
+    let extra = header.extra.iter().map(|(name, _)| ("extra values", name));
+    let sections = header.sections.iter().map(|(name, _)| ("sections", name));
+    let attachments = attachments.iter().map(|attachment| ("attachments", &attachment.name));
     let mut seen = std::collections::BTreeSet::new();
-    for (name, _) in &header.extra {
-        let plain = !name.is_empty() && !name.contains(['/', '.', '\0']);
-        if !plain || !seen.insert(name) {
-            return Err(OutputError::misuse(path, format!("extra values cannot be named {name:?}")));
+    for (what, name) in extra.chain(sections).chain(attachments) {
+        let plain = !name.is_empty() && !name.contains(['/', '\0']) && !name.starts_with('.');
+        if !plain || !seen.insert((what, name)) {
+            return Err(OutputError::misuse(path, format!("{what} cannot be named {name:?}")));
         }
     }
     Ok(())
@@ -194,13 +279,17 @@ impl Writer<'_> {
         self.column(group, name, None, rows, if rows.own > 0 { values } else { &[] });
     }
 
-    fn header(&mut self, header: &StateHeader) {
+    fn header(&mut self, header: &StateHeader, digest: &str, attachments: &[Announced]) {
         let kind = |(name, values): &(String, Extra)| (name.clone(), matches!(values, Extra::Integer(_)));
         let text = HeaderText {
             code_version: header.code_version.clone(),
             groups: header.groups.clone(),
             materials: header.materials.clone(),
             extra: header.extra.iter().map(kind).collect(),
+            case_hash: Some(case_hash(&header.case)),
+            digest: Some(digest.into()),
+            sections: header.sections.iter().map(|(name, _)| name.clone()).collect(),
+            attachments: attachments.iter().map(|attachment| attachment.name.clone()).collect(),
         };
         let text = serde_json::to_string(&text)
             .map_err(|error| OutputError::misuse(self.file.path(), error.to_string()));
@@ -216,6 +305,13 @@ impl Writer<'_> {
                 Extra::Real(values) => self.shared(&group, name, values),
                 Extra::Integer(values) => self.shared(&group, name, values),
             }
+        }
+        if let Some(group) = self.group("sections") {
+            header.sections.iter().for_each(|(name, bytes)| self.shared(&group, name, bytes));
+        }
+        let Some(group) = self.group("attachments") else { return };
+        for Announced { name, length, bytes } in attachments {
+            self.column(&group, name, None, Rows::only_on_root(self.comm, *length), bytes);
         }
     }
 

@@ -86,6 +86,7 @@ fn the_digest_depends_on_the_state_and_on_nothing_else() {
     impulses[..1].iter().for_each(|row| one.add_impulse(row));
     bodies[4..].iter().for_each(|body| two.add_body(body));
     impulses[1..].iter().for_each(|row| two.add_impulse(row));
+    header.sections.iter().for_each(|(name, bytes)| two.add_section(name, bytes));
     one.merge(two.parts());
     assert_eq!(one.finish(header.time, header.step), first);
     // The last bit of anything: another one.
@@ -98,6 +99,9 @@ fn the_digest_depends_on_the_state_and_on_nothing_else() {
     let others = [
         changed(&|header, _, _| header.time = next(header.time)),
         changed(&|header, _, _| header.step += 1),
+        changed(&|header, _, _| header.sections[0].1[1] ^= 1),
+        changed(&|header, _, _| header.sections[0].0.push('s')),
+        changed(&|header, _, _| header.sections.truncate(1)),
         changed(&|_, body, _| body.id.0 ^= 1),
         changed(&|_, body, _| body.pose.position.y = 0.0), // it was -0
         changed(&|_, body, _| body.pose.rotation.as_mut_unchecked().coords.w *= 1.0 + 1e-15),

@@ -34,8 +34,8 @@ pub fn html(material: &Material) -> io::Result<String> {
     body += &section("case", "The case", &case(material));
     body += &folded("more", "More series", &charts(material, Place::More, &mut data));
     body += &section("files", "Files", &files(material));
-    // `</` would end the element that holds the data.
-    let plots = Value::Object(data).to_string().replace("</", "<\\/");
+    // A `<` could end the element that holds the data.
+    let plots = Value::Object(data).to_string().replace('<', "\\u003c");
     Ok(format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
@@ -127,7 +127,7 @@ fn scene(material: &Material) -> io::Result<String> {
             true => format!("All {frames} frames"),
             false => format!("{frames} of {} frames", material.stage.frames),
         };
-        let head = view.head.to_string().replace("</", "<\\/");
+        let head = view.head.to_string().replace('<', "\\u003c");
         let _ = write!(
             text,
             "<figure class=\"view\" id=\"view\"><canvas tabindex=\"0\" aria-label=\"Interactive view of the scene in three dimensions. \

@@ -211,7 +211,7 @@ mod tests {
     fn dates_and_durations() {
         assert_eq!(date(0), "1970-01-01 00:00 UTC");
         assert_eq!(date(951_782_400), "2000-02-29 00:00 UTC");
-        assert_eq!(date(1_794_809_700), "2026-11-16 05:35 UTC");
+        assert_eq!(date(1_794_809_700), "2026-11-16 06:15 UTC");
         assert_eq!(
             [0.25, 27.99, 200.0, 7500.0].map(duration),
             ["250 ms", "28.0 s", "3 min 20 s", "2 h 5 min"]

@@ -22,6 +22,31 @@ pub enum RunError {
     )]
     OtherCase { directory: PathBuf, found: String },
     #[error(
+        "{} holds a run that has not come to its end, with a checkpoint at step {step}: \
+         go on with --restart latest, or begin anew with --overwrite",
+        directory.display()
+    )]
+    Unfinished { directory: PathBuf, step: u64 },
+    #[error("{} has no checkpoint; begin without --restart, or with --restart auto", directory.display())]
+    NoCheckpoint { directory: PathBuf },
+    #[error(
+        "none of the checkpoints in {} can be used; the oldest: {error}\n  \
+         begin anew with --overwrite and without --restart",
+        directory.display()
+    )]
+    NoGoodCheckpoint { directory: PathBuf, error: OutputError },
+    #[error(
+        "the case is not the one of {}:{list}\n  allow this with --changed-case, or begin a new run that takes its bodies with [start]",
+        path.display()
+    )]
+    ChangedCase { path: PathBuf, list: String },
+    #[error(
+        "{change}: a run cannot go on with another clock; begin a new one that takes the bodies of the checkpoint with [start]"
+    )]
+    ChangedClock { change: String },
+    #[error("{} does not say which case it is of; allow this with --changed-case", path.display())]
+    UnknownCase { path: PathBuf },
+    #[error(
         "step {step} (t = {time:?} s): the position or velocity of {body} is not a finite number any more\n  \
          pictures and series up to the step before are in {}; a smaller time step may help",
         directory.display()
@@ -42,7 +67,15 @@ impl RunError {
     /// What the process returns; `breccia run --help` lists them.
     pub fn exit_code(&self) -> u8 {
         match self {
-            RunError::Setup(_) | RunError::Different { .. } | RunError::OtherCase { .. } => 1,
+            RunError::Setup(_)
+            | RunError::Different { .. }
+            | RunError::OtherCase { .. }
+            | RunError::Unfinished { .. }
+            | RunError::NoCheckpoint { .. }
+            | RunError::NoGoodCheckpoint { .. }
+            | RunError::ChangedCase { .. }
+            | RunError::ChangedClock { .. }
+            | RunError::UnknownCase { .. } => 1,
             RunError::Options(_) => 2,
             RunError::NotFinite { .. } | RunError::Step { .. } => 3,
             RunError::Output(_) | RunError::Io { .. } => 4,

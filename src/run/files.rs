@@ -1,22 +1,29 @@
 //! The files of a run: which there are, when something is written to them, and what.
 
+use super::checkpoints;
 use super::error::{RunError, agree};
 use super::machine_series;
+use super::progress::Log;
+use super::restart::LISTING;
+use super::statistics::Statistics;
 use crate::geometry::{Aabb, Vec3};
-use crate::input::{self, Case, ContactOutput, OutputField, SphereOutput};
+use crate::input::{self, Case, ContactOutput, Listing, OutputField, SphereOutput};
 use crate::output::{
-    BodyField, BodyFile, BodyOptions, Column, ContactDrawing, ContactFile, ContactOptions, ContactRow,
-    Digest, ImpulseRow, OutputError, Precision, Series, Spheres, StateHeader, write_state,
+    BodyField, BodyFile, BodyOptions, Column, ContactDrawing, ContactFile, ContactOptions, ContactRow, Image,
+    ImpulseRow, OutputError, Precision, Series, SeriesPosition, Spheres, StateFile, StateHeader,
+    write_checkpoint,
 };
 use crate::scene::{Body, Scene};
+use crate::setup::{AchievedGrading, GRADINGS, MACHINES};
 use crate::step::{ContactView, Machines, Observation, StepReport, Stepper, machines};
 use decomposition::Comm;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// Rows of the series that wait in memory at most.
 const SERIES_BATCH: usize = 256;
 
-/// All files that a run may write, in the order in which people look at them.
+/// All files that a run may write, beside `checkpoints/`, in the order in which people look at them.
 pub const NAMES: [&str; 8] = [
     "bodies.vtkhdf",
     "contacts.vtkhdf",
@@ -60,7 +67,45 @@ pub(super) struct Files<'c> {
     rows: Schedule,
     /// The step that the last picture shows.
     pictured: Option<u64>,
+    /// Half-spaces are drawn around it.
+    domain: Option<Aabb>,
     compression: u8,
+}
+
+/// How far the files have come, as a checkpoint holds it; the frame files have attachments of their own.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Position {
+    pictured: Option<u64>,
+    domain: Option<[Vec3; 2]>,
+    series: Option<SeriesPosition>,
+    machines: Option<SeriesPosition>,
+}
+
+/// What a run writes to.
+struct Written {
+    bodies: Option<BodyFile>,
+    contacts: Option<ContactFile>,
+    series: Series,
+    machines: Option<Series>,
+}
+
+/// Names of attachments.
+const POSITION: &str = "position";
+const STATISTICS: &str = "statistics";
+const BODIES: &str = "bodies.vtkhdf";
+const CONTACTS: &str = "contacts.vtkhdf";
+
+/// What a checkpoint holds of a run beside its scene.
+pub(super) struct Account<'a> {
+    pub case_text: &'a str,
+    pub listing: &'a Listing,
+    pub statistics: &'a Statistics,
+    pub gradings: &'a [AchievedGrading],
+}
+
+/// The statistics of a run at a checkpoint; none if it does not say.
+pub(super) fn statistics_at(state: &StateFile) -> Result<Option<Statistics>, OutputError> {
+    Ok(state.attachment(STATISTICS)?.and_then(|bytes| Statistics::decode(&bytes)))
 }
 
 impl<'c> Files<'c> {
@@ -72,42 +117,99 @@ impl<'c> Files<'c> {
         machines: &Machines,
         comm: &'c dyn Comm,
     ) -> Result<Self, OutputError> {
-        let output = &case.output;
-        let precision = match output.precision {
-            input::Precision::Single => Precision::Single,
-            input::Precision::Double => Precision::Double,
-        };
-        let compression = output.compression.min(9) as u8;
-        let bodies = output.interval.map(|_| {
-            let options = body_options(output, precision, domain(scene, comm));
-            BodyFile::create(&directory.join("bodies.vtkhdf"), comm, options)
-        });
-        let drawing = match output.contacts {
-            ContactOutput::None => None,
-            ContactOutput::Points => Some(ContactDrawing::Points),
-            ContactOutput::Chains => Some(ContactDrawing::Chains),
-        };
-        let contacts = drawing.filter(|_| output.interval.is_some()).map(|drawing| {
-            let options = ContactOptions { drawing, precision, compression };
-            ContactFile::create(&directory.join("contacts.vtkhdf"), comm, options)
-        });
+        let domain = domain(scene, comm);
+        let bodies = body_options(case, domain)
+            .map(|options| BodyFile::create(&directory.join(BODIES), comm, options))
+            .transpose()?;
+        let contacts = contact_options(case)
+            .map(|options| ContactFile::create(&directory.join(CONTACTS), comm, options))
+            .transpose()?;
+        let series = Series::create(&directory.join("series.h5"), comm, columns(scene), SERIES_BATCH)?;
         let machines = (!machines.is_empty()).then(|| {
             let columns = machine_series::columns(machines);
             Series::create(&directory.join("machines.h5"), comm, columns, SERIES_BATCH)
         });
-        let time_step = case.simulation.time_step;
-        Ok(Self {
+        let written = Written { bodies, contacts, series, machines: machines.transpose()? };
+        Ok(Self::with(directory, case, comm, written, domain))
+    }
+
+    fn with(
+        directory: &Path,
+        case: &Case,
+        comm: &'c dyn Comm,
+        written: Written,
+        domain: Option<Aabb>,
+    ) -> Self {
+        let (output, time_step) = (&case.output, case.simulation.time_step);
+        let Written { bodies, contacts, series, machines } = written;
+        Self {
             directory: directory.to_path_buf(),
             comm,
-            bodies: bodies.transpose()?,
-            contacts: contacts.transpose()?,
-            series: Series::create(&directory.join("series.h5"), comm, columns(scene), SERIES_BATCH)?,
-            machines: machines.transpose()?,
+            bodies,
+            contacts,
+            series,
+            machines,
             pictures: Schedule::new(output.interval, time_step),
             rows: Schedule::new(output.series_interval, time_step),
             pictured: None,
-            compression,
-        })
+            domain,
+            compression: compression(case),
+        }
+    }
+
+    /// Collective: goes on with the files of the run that a checkpoint is of, as they were then. A file that cannot be continued is
+    /// given another name and begun anew; the log says so.
+    pub fn resume(
+        directory: &Path,
+        case: &Case,
+        scene: &Scene,
+        machines: &Machines,
+        comm: &'c dyn Comm,
+        state: &StateFile,
+        log: &mut Log,
+    ) -> Result<Self, RunError> {
+        let position = state.attachment(POSITION)?.and_then(|bytes| postcard::from_bytes(&bytes).ok());
+        let known = position.is_some();
+        let position: Position =
+            position.unwrap_or(Position { pictured: None, domain: None, series: None, machines: None });
+        let domain = match position.domain {
+            Some([min, max]) => Some(Aabb { min, max }),
+            None if known => None,
+            None => domain(scene, comm),
+        };
+        let mut old = OldFiles { directory, comm, state, log };
+        let whole = [BODIES, CONTACTS].map(|name| old.put_back(name));
+        let [bodies_whole, contacts_whole] = whole.map(|whole| whole.transpose());
+        let bodies = match body_options(case, domain) {
+            None => None,
+            Some(options) => Some(old.continued(BODIES, bodies_whole, |path, is_old| match is_old {
+                true => BodyFile::open(path, comm, options.clone()),
+                false => BodyFile::create(path, comm, options.clone()),
+            })?),
+        };
+        let contacts = match contact_options(case) {
+            None => None,
+            Some(options) => Some(old.continued(CONTACTS, contacts_whole, |path, is_old| match is_old {
+                true => ContactFile::open(path, comm, options),
+                false => ContactFile::create(path, comm, options),
+            })?),
+        };
+        let mut series = |name: &str, columns: Vec<Column>, position: Option<SeriesPosition>| {
+            old.continued(name, Ok(Some(())), |path, is_old| {
+                let (path, columns) = (path.with_extension("h5"), columns.clone());
+                match is_old {
+                    true => Series::resume(&path, comm, columns, SERIES_BATCH, position),
+                    false => Series::create(&path, comm, columns, SERIES_BATCH),
+                }
+            })
+        };
+        let machines = (!machines.is_empty())
+            .then(|| series("machines.csv", machine_series::columns(machines), position.machines))
+            .transpose()?;
+        let series = series("series.csv", columns(scene), position.series)?;
+        let written = Written { bodies, contacts, series, machines };
+        let files = Self::with(directory, case, comm, written, domain);
+        Ok(Self { pictured: position.pictured, ..files })
     }
 
     /// Whether a step adds a row to the series.
@@ -151,8 +253,9 @@ impl<'c> Files<'c> {
         self.bodies.is_some() && self.pictures.is_due(step)
     }
 
-    /// Collective: a picture of the bodies and the contacts of the last step, unless it is there already.
-    pub fn add_picture(&mut self, stepper: &Stepper) -> Result<(), OutputError> {
+    /// Collective: a picture of the bodies and the contacts of the last step, unless it is there already. After a restart, contacts are known
+    /// from the first step on.
+    pub fn add_picture(&mut self, stepper: &Stepper, contacts_known: bool) -> Result<(), OutputError> {
         let (scene, physics) = (stepper.scene(), stepper.physics());
         if self.pictured == Some(scene.step) {
             return Ok(());
@@ -162,33 +265,79 @@ impl<'c> Files<'c> {
         if let Some(file) = &mut self.bodies {
             file.write(self.comm, time, own_bodies(scene, self.comm))?;
         }
-        if let Some(file) = &mut self.contacts {
+        if let Some(file) = self.contacts.as_mut().filter(|_| contacts_known) {
             let rows: Vec<ContactRow> = stepper.contacts().map(|view| contact_row(scene, view)).collect();
             file.write(self.comm, time, physics.time_step, &rows)?;
         }
         Ok(())
     }
 
-    /// Collective: writes `final.h5` and returns its digest.
-    pub fn write_final(&self, stepper: &Stepper, case_text: &str) -> Result<String, OutputError> {
+    /// Collective: writes a checkpoint and returns its digest. What the files hold by now is on the disk before, so that it
+    /// never tells of more than there is.
+    pub fn write_checkpoint(&mut self, stepper: &Stepper, account: &Account) -> Result<String, RunError> {
         let (scene, physics) = (stepper.scene(), stepper.physics());
+        let series = agree(self.comm, self.series.position().map_err(RunError::from))?;
+        let machines = self.machines.as_mut().map_or(Ok(None), Series::position);
+        let machines = agree(self.comm, machines.map_err(RunError::from))?;
+        let mut attachments = Vec::new();
+        let images = [
+            (BODIES, self.bodies.as_mut().map(|file| file.image(self.comm))),
+            (CONTACTS, self.contacts.as_mut().map(|file| file.image(self.comm))),
+        ];
+        for (name, image) in images {
+            if let Some(image) = image.transpose()?.flatten() {
+                attachments.push((name.into(), image.encode()));
+            }
+        }
+        if self.comm.rank() == 0 {
+            let domain = self.domain.map(|domain| [domain.min, domain.max]);
+            let position = Position { pictured: self.pictured, domain, series, machines };
+            // Writing to memory cannot fail.
+            attachments.push((POSITION.into(), postcard::to_allocvec(&position).unwrap_or_default()));
+            attachments.push((STATISTICS.into(), account.statistics.encode()));
+            let listing = serde_json::to_vec(account.listing).unwrap_or_default();
+            attachments.push((LISTING.into(), listing));
+            attachments.push((GRADINGS.into(), serde_json::to_vec(account.gradings).unwrap_or_default()));
+        }
         let header = StateHeader {
             time: physics.time(scene.step),
             step: scene.step,
             code_version: env!("CARGO_PKG_VERSION").into(),
-            case: case_text.into(),
+            case: account.case_text.into(),
             groups: scene.groups.clone(),
             materials: scene.materials.clone(),
             extra: Vec::new(),
+            sections: sections(stepper, self.comm),
         };
+        checkpoints::make_folder(&self.directory, self.comm)?;
+        let path = checkpoints::path(&self.directory, scene.step);
+        let bodies = own_bodies(scene, self.comm);
         let impulses = impulse_rows(scene);
-        let path = self.directory.join("final.h5");
-        let bodies = || own_bodies(scene, self.comm);
-        write_state(&path, self.comm, &header, bodies(), &impulses, self.compression)?;
-        let mut digest = Digest::new();
-        bodies().for_each(|body| digest.add_body(body));
-        impulses.iter().for_each(|row| digest.add_impulse(row));
-        Ok(merged(digest, self.comm).finish(header.time, header.step))
+        let digest =
+            write_checkpoint(&path, self.comm, &header, bodies, &impulses, &attachments, self.compression)?;
+        Ok(digest)
+    }
+
+    /// Collective: makes the checkpoint of a step `final.h5`, too: a second name of the same file, where the disk can do that.
+    pub fn name_final(&self, step: u64) -> Result<(), RunError> {
+        let (from, to) = (checkpoints::path(&self.directory, step), self.directory.join("final.h5"));
+        let aside = self.directory.join("final.h5.tmp");
+        let name = || {
+            let _ = std::fs::remove_file(&aside);
+            std::fs::hard_link(&from, &aside)
+                .or_else(|_| {
+                    std::fs::copy(&from, &aside).and_then(|_| std::fs::File::open(&aside)?.sync_all())
+                })
+                .and_then(|()| std::fs::rename(&aside, &to))
+                .map_err(|source| RunError::Io { path: to.clone(), action: "write", source })
+        };
+        agree(self.comm, if self.comm.rank() == 0 { name() } else { Ok(()) })
+    }
+
+    /// Whether HDF5 made every transfer of frames collectively, as it was asked to.
+    pub fn was_collective(&self) -> bool {
+        self.bodies.as_ref().is_none_or(BodyFile::was_collective)
+            && self.contacts.as_ref().is_none_or(ContactFile::was_collective)
     }
 
     /// Collective: closes all files, whatever happens to one of them, and returns the first error.
@@ -211,8 +360,78 @@ pub(super) fn remove_old(directory: &Path, comm: &dyn Comm) -> Result<(), RunErr
             _ => Ok(()),
         }
     };
-    let removed = if comm.rank() == 0 { NAMES.iter().try_for_each(|name| remove(name)) } else { Ok(()) };
-    agree(comm, removed)
+    let remove_all =
+        || NAMES.iter().try_for_each(|name| remove(name)).and_then(|()| checkpoints::remove_all(directory));
+    agree(comm, if comm.rank() == 0 { remove_all() } else { Ok(()) })
+}
+
+/// Collective: what the machines carry from step to step, which their owner knows.
+fn sections(stepper: &Stepper, comm: &dyn Comm) -> Vec<(String, Vec<u8>)> {
+    if stepper.machines().is_empty() {
+        return Vec::new();
+    }
+    // Writing to memory cannot fail.
+    let mut bytes = postcard::to_allocvec(&stepper.machines().save()).unwrap_or_default();
+    comm.broadcast(machines::OWNER, &mut bytes);
+    vec![(MACHINES.into(), bytes)]
+}
+
+/// The files of a run that goes on.
+struct OldFiles<'a> {
+    directory: &'a Path,
+    comm: &'a dyn Comm,
+    state: &'a StateFile,
+    log: &'a mut Log,
+}
+
+impl OldFiles<'_> {
+    /// Collective: makes a frame file what it was at the checkpoint; none if the checkpoint does not know it.
+    fn put_back(&self, name: &str) -> Option<Result<(), RunError>> {
+        let path = self.directory.join(name);
+        let restore = |bytes: Vec<u8>| match Image::decode(&bytes) {
+            Some(image) => image.restore(&path),
+            None => {
+                let problem = format!("what it says about {name} cannot be read");
+                Err(OutputError::Damaged { path: self.state.path().to_path_buf(), problem })
+            }
+        };
+        // All ranks hold the same file: they get the same answer here.
+        let bytes = match self.state.attachment(name) {
+            Ok(bytes) => bytes?,
+            Err(error) => return Some(Err(error.into())),
+        };
+        let restored = if self.comm.rank() == 0 { restore(bytes) } else { Ok(()) };
+        Some(agree(self.comm, restored.map_err(RunError::from)))
+    }
+
+    /// Collective: opens an old file (`make` with true), or a new one if there is none that could be continued.
+    fn continued<F>(
+        &mut self,
+        name: &str,
+        whole: Result<Option<()>, RunError>,
+        make: impl Fn(&Path, bool) -> Result<F, OutputError>,
+    ) -> Result<F, RunError> {
+        let path = self.directory.join(name);
+        let problem = match whole {
+            Ok(Some(())) => match make(&path, true) {
+                Ok(file) => return Ok(file),
+                Err(error) => Some(error.to_string()),
+            },
+            Ok(None) => None,
+            Err(error) => Some(error.to_string()),
+        };
+        if let Some(problem) = problem {
+            self.log.say(&format!("warning: {problem}"));
+        }
+        let step = self.state.header().step;
+        let (stem, ending) = name.split_once('.').unwrap_or((name, ""));
+        let old = self.directory.join(format!("{stem}-before-step-{step}.{ending}"));
+        let renamed = self.comm.rank() == 0 && std::fs::rename(&path, &old).is_ok();
+        if renamed {
+            self.log.say(&format!("warning: {name} cannot be continued and is now {}", old.display()));
+        }
+        Ok(make(&path, false)?)
+    }
 }
 
 /// The bodies that this rank writes: its own, and on rank 0, which owns the machines, those that all ranks hold.
@@ -222,19 +441,6 @@ fn own_bodies<'a>(scene: &'a Scene, comm: &dyn Comm) -> impl Iterator<Item = &'a
         _ => &[],
     });
     common.into_iter().flatten().chain(&scene.grains)
-}
-
-fn merged(own: Digest, comm: &dyn Comm) -> Digest {
-    let bytes: Vec<u8> = own.parts().iter().flat_map(|part| part.to_le_bytes()).collect();
-    let mut all = Digest::new();
-    for bytes in comm.all_gather(&bytes) {
-        let mut parts = [0u64; 4];
-        for (part, eight) in parts.iter_mut().zip(bytes.chunks_exact(8)) {
-            *part = u64::from_le_bytes(eight.try_into().unwrap_or([0; 8]));
-        }
-        all.merge(parts);
-    }
-    all
 }
 
 fn impulse_rows(scene: &Scene) -> Vec<ImpulseRow> {
@@ -264,7 +470,32 @@ fn contact_row(scene: &Scene, view: ContactView) -> ContactRow {
     }
 }
 
-fn body_options(output: &input::Output, precision: Precision, domain: Option<Aabb>) -> BodyOptions {
+fn precision(case: &Case) -> Precision {
+    match case.output.precision {
+        input::Precision::Single => Precision::Single,
+        input::Precision::Double => Precision::Double,
+    }
+}
+
+fn compression(case: &Case) -> u8 {
+    case.output.compression.min(9) as u8
+}
+
+/// None if no contacts are wanted.
+fn contact_options(case: &Case) -> Option<ContactOptions> {
+    case.output.interval?;
+    let drawing = match case.output.contacts {
+        ContactOutput::None => return None,
+        ContactOutput::Points => ContactDrawing::Points,
+        ContactOutput::Chains => ContactDrawing::Chains,
+    };
+    Some(ContactOptions { drawing, precision: precision(case), compression: compression(case) })
+}
+
+/// None if no pictures are wanted.
+fn body_options(case: &Case, domain: Option<Aabb>) -> Option<BodyOptions> {
+    let output = &case.output;
+    output.interval?;
     let field = |field: &OutputField| match field {
         OutputField::Id => BodyField::Id,
         OutputField::Group => BodyField::Group,
@@ -272,16 +503,16 @@ fn body_options(output: &input::Output, precision: Precision, domain: Option<Aab
         OutputField::AngularVelocity => BodyField::AngularVelocity,
         OutputField::Speed => BodyField::Speed,
     };
-    BodyOptions {
+    Some(BodyOptions {
         spheres: match output.spheres {
             SphereOutput::Surface => Spheres::Surface { refinement: output.sphere_refinement as u32 },
             SphereOutput::Points => Spheres::Points,
         },
         fields: output.fields.iter().map(field).collect(),
-        precision,
-        compression: output.compression.min(9) as u8,
+        precision: precision(case),
+        compression: compression(case),
         domain,
-    }
+    })
 }
 
 /// Collective: the box around all finite bodies at the start.

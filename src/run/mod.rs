@@ -1,11 +1,14 @@
 //! A run: steps one after the other, and around them progress, files, signals and the account at the end.
 
+mod checkpoints;
 mod describe;
+pub mod dump;
 mod error;
 mod files;
 mod machine_series;
 mod phases;
 mod progress;
+mod restart;
 mod signals;
 mod statistics;
 mod summary;
@@ -15,20 +18,21 @@ pub use error::RunError;
 pub use files::NAMES as FILE_NAMES;
 pub use phases::{PhaseTable, PhaseTime};
 pub use progress::Log;
+pub use restart::{Found, Restart, find};
 pub use signals::Signal;
 pub use statistics::{Spread, Statistics, Worst};
 pub use summary::{Identity, Status, Summary};
 
-use crate::input::Case;
+use crate::input::{Case, OnWriteError};
 use crate::scene::Body;
 use crate::setup::{Inventory, Setup};
 use crate::step::{Cost, Observation, StepError, StepReport, Stepper};
 use decomposition::Comm;
 use error::agree;
-use files::Files;
+use files::{Account, Files};
 use progress::Progress;
 use signals::Signals;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// What the command line says about a run.
@@ -42,10 +46,16 @@ pub struct Options {
     pub until: Option<f64>,
     /// A second place for the summary.
     pub summary: Option<PathBuf>,
-    /// Whether results of another case may be replaced.
+    /// Whether results of another case, or of a run that could go on, may be replaced.
     pub overwrite: bool,
+    /// From where to go on.
+    pub restart: Option<Restart>,
+    /// Whether the physics may differ from that of the checkpoint.
+    pub changed_case: bool,
     /// The case as text, with what the command line changed, for the final state.
     pub case_text: String,
+    /// Steps whose contact problems are written as FCLib files.
+    pub dump_problems: Vec<u64>,
     pub threads: usize,
     /// Whether ranks compare their copies of shared bodies after each sweep.
     pub verify: bool,
@@ -70,18 +80,35 @@ pub fn check_same(options: &Options, comm: &dyn Comm) -> Result<(), RunError> {
     }
 }
 
-/// Collective: steps a scene to its end and writes all files.
+/// Collective: steps a scene to its end and writes all files. After [`find`] has found a checkpoint, the setup is that of the checkpoint.
 pub fn run(
     case: &Case,
     setup: Setup,
+    found: Option<&Found>,
     options: &Options,
     comm: &dyn Comm,
     log: &mut Log,
 ) -> Result<Ending, RunError> {
     let last_step = last_step(case, options)?;
-    prepare_directory(case, options, comm, log)?;
+    if setup.scene.step > last_step {
+        let step = setup.scene.step;
+        return Err(RunError::Options(format!(
+            "the checkpoint is at step {step}, beyond the end of the run, step {last_step}"
+        )));
+    }
+    let continued = found.filter(|found| found.same_run);
+    if continued.is_some() && setup.scene.step == last_step && is_finished(options, comm) {
+        log.say(&format!("the run has come to its end at step {last_step} already: nothing to do"));
+        return Ok(Ending::Finished);
+    }
+    dump::check(&options.dump_problems, setup.scene.step, last_step)?;
+    prepare_directory(case, options, continued, comm, log)?;
     let Setup { scene, machines, physics, solver, decomposition, inventory } = setup;
-    let files = Files::create(&options.directory, case, &scene, &machines, comm)?;
+    let files = match continued {
+        Some(found) => Files::resume(&options.directory, case, &scene, &machines, comm, &found.state, log)?,
+        None => Files::create(&options.directory, case, &scene, &machines, comm)?,
+    };
+    let statistics = found.map(|found| files::statistics_at(&found.state)).transpose()?.flatten();
     let mut stepper = Stepper::with_machines(scene, machines, physics, solver, decomposition, comm);
     if options.verify {
         stepper.verify_copies();
@@ -95,6 +122,7 @@ pub fn run(
     describe::opening(log, case, &inventory, last_step - first_step.min(last_step));
     let progress = Progress::new(first_step, last_step);
     let run = Run {
+        case,
         options,
         comm,
         log,
@@ -104,12 +132,28 @@ pub fn run(
         signals,
         progress,
         last_step,
-        statistics: Statistics::default(),
+        restarted_from: found.map(|_| first_step),
+        statistics: statistics.unwrap_or_default(),
         observed: None,
         row_failure: None,
+        rows_wait: false,
+        saved: Instant::now(),
+        digest: None,
         output_seconds: 0.0,
     };
-    run.complete(case, seconds_setup)
+    run.complete(seconds_setup)
+}
+
+/// Collective: whether the results in the directory are those of a run that came to its end.
+fn is_finished(options: &Options, comm: &dyn Comm) -> bool {
+    let finished = || {
+        let identity = summary::read_identity(&options.directory);
+        identity.is_some_and(|identity| identity.status == Status::Finished)
+            && options.directory.join("final.h5").exists()
+    };
+    let mut answer = vec![u8::from(comm.rank() == 0 && finished())];
+    comm.broadcast(0, &mut answer);
+    answer == [1]
 }
 
 fn last_step(case: &Case, options: &Options) -> Result<u64, RunError> {
@@ -130,27 +174,63 @@ fn last_step(case: &Case, options: &Options) -> Result<u64, RunError> {
 }
 
 /// Collective: makes the directory, and makes sure that nobody's results are lost.
-fn prepare_directory(case: &Case, options: &Options, comm: &dyn Comm, log: &mut Log) -> Result<(), RunError> {
+fn prepare_directory(
+    case: &Case,
+    options: &Options,
+    continued: Option<&Found>,
+    comm: &dyn Comm,
+    log: &mut Log,
+) -> Result<(), RunError> {
     let directory = &options.directory;
     let identity = identity(case, options, comm, Status::Running);
+    match continued {
+        Some(found) => give_way(found, directory, comm, log)?,
+        None => replace_results(&identity, options, comm, log)?,
+    }
+    // From the first moment the directory says whose it is.
+    summary::write(&identity, &directory.join("summary.json"), comm)
+}
+
+/// Collective: what came after the checkpoint is no longer this run's future.
+fn give_way(found: &Found, directory: &Path, comm: &dyn Comm, log: &mut Log) -> Result<(), RunError> {
+    for name in checkpoints::set_aside_later(directory, found.state.header().step, comm)? {
+        log.say(&format!("a later checkpoint is out of use: it is now {}", name.display()));
+    }
+    if comm.rank() == 0 && found.state.path() != directory.join("final.h5") {
+        let _ = std::fs::remove_file(directory.join("final.h5"));
+    }
+    Ok(())
+}
+
+/// Collective: removes the results of an earlier run, unless they are worth asking for.
+fn replace_results(
+    identity: &Identity,
+    options: &Options,
+    comm: &dyn Comm,
+    log: &mut Log,
+) -> Result<(), RunError> {
+    let directory = &options.directory;
+    let checkpoints = checkpoints::steps(directory, comm);
     let prepare = || {
         let error = |source| RunError::Io { path: directory.clone(), action: "create the directory", source };
         std::fs::create_dir_all(directory).map_err(error)?;
-        match summary::read_identity(directory) {
-            Some(found) if found.case != identity.case && !options.overwrite => {
+        let found = summary::read_identity(directory);
+        if let (Some(found), false) = (&found, options.overwrite) {
+            if found.case != identity.case {
                 let found = found.case.display().to_string();
-                Err(RunError::OtherCase { directory: directory.clone(), found })
+                return Err(RunError::OtherCase { directory: directory.clone(), found });
             }
-            found => Ok(found.is_some()),
+            if let (Some(step), true) = (checkpoints.first(), found.status != Status::Finished) {
+                return Err(RunError::Unfinished { directory: directory.clone(), step: *step });
+            }
         }
+        Ok(found.is_some())
     };
     let replaced = agree(comm, if comm.rank() == 0 { prepare() } else { Ok(false) })?;
     if replaced {
         log.say(&format!("replacing the results of an earlier run in {}", directory.display()));
     }
-    files::remove_old(directory, comm)?;
-    // From the first moment the directory says whose it is.
-    summary::write(&identity, &directory.join("summary.json"), comm)
+    files::remove_old(directory, comm)
 }
 
 fn identity(case: &Case, options: &Options, comm: &dyn Comm, status: Status) -> Identity {
@@ -172,9 +252,12 @@ struct Verdict {
     /// Rank 0 could not write a row of the series.
     row_failed: bool,
     show: bool,
+    /// A checkpoint is due by the clock.
+    save: bool,
 }
 
 struct Run<'a> {
+    case: &'a Case,
     options: &'a Options,
     comm: &'a dyn Comm,
     log: &'a mut Log,
@@ -184,30 +267,30 @@ struct Run<'a> {
     signals: Signals,
     progress: Progress,
     last_step: u64,
+    restarted_from: Option<u64>,
     statistics: Statistics,
     /// Of the step that has just been made, once somebody has asked.
     observed: Option<Observation>,
     row_failure: Option<RunError>,
+    /// Rows could not be written, and it has been said.
+    rows_wait: bool,
+    /// When the last checkpoint was written.
+    saved: Instant,
+    /// Of `final.h5`.
+    digest: Option<String>,
     output_seconds: f64,
 }
 
 impl Run<'_> {
-    fn complete(mut self, case: &Case, seconds_setup: f64) -> Result<Ending, RunError> {
+    fn complete(mut self, seconds_setup: f64) -> Result<Ending, RunError> {
         let begun = Instant::now();
         let outcome = self.steps();
-        let written = match &outcome {
-            Ok(_) => self.timed(|run| run.files.write_final(&run.stepper, &run.options.case_text)).map(Some),
-            Err(_) => Ok(None),
-        };
-        let Run { options, comm, log, inventory, stepper, files, statistics, .. } = self;
+        let Run { case, options, comm, log, inventory, stepper, files, statistics, digest, .. } = self;
+        let collective_output = files.was_collective();
         // Whatever has failed, the other files are closed whole.
         let closed = files.close().map_err(RunError::from);
         let closed = agree(comm, self.row_failure.map_or(Ok(()), Err).and(closed));
-        let (digest, written) = match written {
-            Ok(digest) => (digest, closed),
-            Err(error) => (None, Err(error.into())),
-        };
-        let outcome = outcome.and_then(|ending| written.map(|()| ending));
+        let outcome = outcome.and_then(|ending| closed.map(|()| ending));
 
         let mut costs: Vec<(&str, Cost)> = stepper.timers().phases().collect();
         costs.push(("output", Cost { seconds: self.output_seconds, ..Default::default() }));
@@ -220,6 +303,7 @@ impl Run<'_> {
             message,
             steps: statistics.steps,
             last_step: stepper.scene().step,
+            restarted_from: self.restarted_from,
             time: stepper.physics().time(stepper.scene().step),
             bodies: inventory.bodies(),
             free_bodies: observed.bodies,
@@ -235,6 +319,7 @@ impl Run<'_> {
             seconds_total: table.total,
             nanoseconds_per_contact_point_and_sweep: statistics.nanoseconds_per_visit(table.seconds("solve")),
             phases: table.phases.clone(),
+            collective_output,
             digest,
             peak_memory: summary::peak_memory(comm),
             groups: inventory.groups,
@@ -248,11 +333,21 @@ impl Run<'_> {
     }
 
     fn steps(&mut self) -> Result<Ending, RunError> {
-        if self.files.picture_is_due(self.stepper.scene().step) {
-            self.timed(|run| run.files.add_picture(&run.stepper))?;
+        if self.restarted_from.is_none() && self.files.picture_is_due(self.stepper.scene().step) {
+            self.add_picture()?;
         }
         while self.stepper.scene().step < self.last_step {
+            let step = self.stepper.scene().step + 1;
+            if self.options.dump_problems.contains(&step) {
+                self.stepper.keep_problem();
+            }
             let report = self.stepper.step().map_err(|source| self.failed(source))?;
+            if self.options.dump_problems.contains(&step) {
+                let directory = &self.options.directory;
+                if let Some(text) = dump::write(&mut self.stepper, &report, directory, self.comm)? {
+                    self.log.say(&text);
+                }
+            }
             self.statistics.add(&report);
             self.observed = None;
             let verdict = self.agree_on_step(&report);
@@ -261,7 +356,7 @@ impl Run<'_> {
             }
             if verdict.row_failed {
                 let own = self.row_failure.take().map_or(Ok(()), Err);
-                agree(self.comm, own)?;
+                agree(self.comm, own).or_else(|error| self.let_pass_rows(error))?;
             }
             self.write(&report)?;
             if verdict.show {
@@ -272,11 +367,68 @@ impl Run<'_> {
             }
             if let Some(signal) = verdict.signal {
                 self.log.say(&format!("{}: ending after step {}", signal.name(), report.step));
+                self.save_final()?;
                 return Ok(Ending::Stopped(signal));
             }
+            if verdict.save || self.is_save_step(report.step) {
+                self.save().or_else(|error| self.let_pass(error))?;
+            }
         }
-        self.timed(|run| run.files.add_picture(&run.stepper))?;
+        // Before a last picture that no interval asks for: a run that is made longer later does not have it.
+        self.save_final()?;
+        self.add_picture()?;
         Ok(Ending::Finished)
+    }
+
+    fn is_save_step(&self, step: u64) -> bool {
+        step < self.last_step && self.case.checkpoint.steps.is_some_and(|steps| step.is_multiple_of(steps))
+    }
+
+    /// Collective: writes a checkpoint, and lets the oldest go.
+    fn save(&mut self) -> Result<(), RunError> {
+        let digest = self.timed(|run| {
+            let account = Account {
+                case_text: &run.options.case_text,
+                listing: &run.case.listing,
+                statistics: &run.statistics,
+                gradings: &run.inventory.gradings,
+            };
+            run.files.write_checkpoint(&run.stepper, &account)
+        });
+        self.saved = Instant::now();
+        self.digest = Some(digest?);
+        let step = self.stepper.scene().step;
+        checkpoints::thin_out(&self.options.directory, step, self.case.checkpoint.keep, self.comm);
+        Ok(())
+    }
+
+    fn save_final(&mut self) -> Result<(), RunError> {
+        self.save()?;
+        self.files.name_final(self.stepper.scene().step)
+    }
+
+    /// Collective, as the error is.
+    fn add_picture(&mut self) -> Result<(), RunError> {
+        let known = self.restarted_from != Some(self.stepper.scene().step);
+        let added = self.timed(|run| run.files.add_picture(&run.stepper, known));
+        added.map_err(RunError::from).or_else(|error| self.let_pass(error))
+    }
+
+    /// What could not be written ends the run, unless the case wants it to go on.
+    fn let_pass(&mut self, error: RunError) -> Result<(), RunError> {
+        match self.case.output.on_write_error {
+            OnWriteError::Stop => Err(error),
+            OnWriteError::Continue => {
+                let step = self.stepper.scene().step;
+                self.log.say(&format!("warning: after step {step}: {error}; the run goes on"));
+                Ok(())
+            }
+        }
+    }
+
+    /// The same for rows, which wait in memory: said once.
+    fn let_pass_rows(&mut self, error: RunError) -> Result<(), RunError> {
+        if std::mem::replace(&mut self.rows_wait, true) { Ok(()) } else { self.let_pass(error) }
     }
 
     /// A step that could not be made, on all ranks.
@@ -294,15 +446,23 @@ impl Run<'_> {
             lost.map_or(f64::NEG_INFINITY, |body| -(body.id.0 as f64)),
             f64::from(u8::from(self.row_failure.is_some())),
             f64::from(u8::from(due)),
+            f64::from(u8::from(self.comm.rank() == 0 && self.save_is_due())),
         ];
         self.comm.max_f64(&mut words);
-        let [signal, lost, row_failed, show] = words;
+        let [signal, lost, row_failed, show, save] = words;
         Verdict {
             signal: Signals::decode(signal),
             lost: (lost > f64::NEG_INFINITY).then_some(-lost as u64),
             row_failed: row_failed > 0.0,
             show: show > 0.0,
+            save: save > 0.0,
         }
+    }
+
+    /// By the clock of this rank: rank 0 decides for all.
+    fn save_is_due(&self) -> bool {
+        let minutes = self.case.checkpoint.minutes;
+        minutes > 0.0 && self.saved.elapsed().as_secs_f64() >= 60.0 * minutes
     }
 
     /// The body's own rank knows its group; the others describe it by its id alone, and only rank 0 is heard. So all ask.
@@ -327,7 +487,7 @@ impl Run<'_> {
             self.keep_row_failure(added);
         }
         if self.files.picture_is_due(report.step) {
-            self.timed(|run| run.files.add_picture(&run.stepper))?;
+            self.add_picture()?;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Ctrl-C and its relatives: noted when they come, acted upon at the end of the step.
+//! Ctrl-C and its relatives: noted when they come, acted upon at the end of the step: the state is saved and the run ends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -8,15 +8,18 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 pub enum Signal {
     Interrupt,
     Terminate,
+    /// SIGUSR1: the time that a scheduler allows is nearly over.
+    User,
 }
 
 impl Signal {
-    const ALL: [Signal; 2] = [Signal::Interrupt, Signal::Terminate];
+    const ALL: [Signal; 3] = [Signal::Interrupt, Signal::Terminate, Signal::User];
 
     pub fn number(self) -> i32 {
         match self {
             Signal::Interrupt => signal_hook::consts::SIGINT,
             Signal::Terminate => signal_hook::consts::SIGTERM,
+            Signal::User => signal_hook::consts::SIGUSR1,
         }
     }
 
@@ -24,6 +27,7 @@ impl Signal {
         match self {
             Signal::Interrupt => "SIGINT",
             Signal::Terminate => "SIGTERM",
+            Signal::User => "SIGUSR1",
         }
     }
 
@@ -40,18 +44,22 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// From here on a signal no longer ends the process; the same signal a second time does, at once.
+    /// From here on a signal no longer ends the process. Ctrl-C a second time does, at once; the others may come any number of
+    /// times, because schedulers and `mpirun` both pass them on and a rank then gets them twice.
     pub fn listen() -> std::io::Result<Self> {
         let mut signals = Self { noted: Arc::new(AtomicUsize::new(0)), registered: Vec::new() };
         for signal in Signal::ALL {
             let number = signal.number();
-            let again = Arc::new(AtomicBool::new(false));
-            let code = i32::from(signal.exit_code());
-            // In this order: the first signal finds `again` unset, and sets it after.
-            let shutdown = signal_hook::flag::register_conditional_shutdown(number, code, again.clone())?;
-            let arm = signal_hook::flag::register(number, again)?;
+            if signal == Signal::Interrupt {
+                let again = Arc::new(AtomicBool::new(false));
+                let code = i32::from(signal.exit_code());
+                // In this order: the first signal finds `again` unset, and sets it after.
+                let shutdown = signal_hook::flag::register_conditional_shutdown(number, code, again.clone())?;
+                let arm = signal_hook::flag::register(number, again)?;
+                signals.registered.extend([shutdown, arm]);
+            }
             let note = signal_hook::flag::register_usize(number, signals.noted.clone(), number as usize)?;
-            signals.registered.extend([shutdown, arm, note]);
+            signals.registered.push(note);
         }
         Ok(signals)
     }
@@ -84,6 +92,6 @@ mod tests {
             assert_eq!(Signals::decode(f64::from(signal.number())), Some(signal));
         }
         assert_eq!(Signals::decode(0.0), None);
-        assert_eq!((Signal::Interrupt.exit_code(), Signal::Terminate.exit_code()), (130, 143));
+        assert_eq!(Signal::ALL.map(Signal::exit_code), [130, 143, 138]);
     }
 }

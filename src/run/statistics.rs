@@ -1,10 +1,10 @@
 //! What the steps of a run were like, added up.
 
 use crate::step::StepReport;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-/// Over the steps made so far.
-#[derive(Clone, Debug, Default)]
+/// Over the steps made so far, those before a restart included.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Statistics {
     pub steps: u64,
     contact_points: u64,
@@ -18,7 +18,19 @@ pub struct Statistics {
     pub migrated: u64,
     worst_residual: f64,
     deepest: f64,
-    last: StepReport,
+    last: Last,
+    /// Of `visits`, those before this process took over.
+    #[serde(skip)]
+    earlier_visits: f64,
+}
+
+/// Of the last step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Last {
+    contact_points: u64,
+    sweeps: u64,
+    residual: f64,
+    penetration: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -47,7 +59,24 @@ impl Statistics {
         self.migrated += report.migrated;
         self.worst_residual = self.worst_residual.max(report.residual.natural_map);
         self.deepest = self.deepest.max(report.worst_penetration);
-        self.last = report.clone();
+        self.last = Last {
+            contact_points: report.contact_points,
+            sweeps,
+            residual: report.residual.natural_map,
+            penetration: report.worst_penetration,
+        };
+    }
+
+    /// For a checkpoint.
+    pub fn encode(&self) -> Vec<u8> {
+        // Writing to memory cannot fail.
+        postcard::to_allocvec(self).unwrap_or_default()
+    }
+
+    /// What was known at the checkpoint from which a run goes on.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let statistics: Statistics = postcard::from_bytes(bytes).ok()?;
+        Some(Statistics { earlier_visits: statistics.visits, ..statistics })
     }
 
     pub fn contact_points(&self) -> Spread {
@@ -56,22 +85,23 @@ impl Statistics {
     }
 
     pub fn sweeps(&self) -> Spread {
-        Spread { mean: self.mean(self.sweeps), last: self.last.sweeps as u64, max: self.most_sweeps }
+        Spread { mean: self.mean(self.sweeps), last: self.last.sweeps, max: self.most_sweeps }
     }
 
     /// The natural-map error.
     pub fn residual(&self) -> Worst {
-        Worst { last: self.last.residual.natural_map, max: self.worst_residual }
+        Worst { last: self.last.residual, max: self.worst_residual }
     }
 
     /// m.
     pub fn penetration(&self) -> Worst {
-        Worst { last: self.last.worst_penetration, max: self.deepest }
+        Worst { last: self.last.penetration, max: self.deepest }
     }
 
-    /// Nanoseconds for one visit of one contact point, if `seconds` went into the sweeps; none if there was no contact.
+    /// Nanoseconds for one visit of one contact point, if `seconds` went into the sweeps of this process; none if it had no contact.
     pub fn nanoseconds_per_visit(&self, seconds: f64) -> Option<f64> {
-        (self.visits > 0.0).then(|| 1e9 * seconds / self.visits)
+        let visits = self.visits - self.earlier_visits;
+        (visits > 0.0).then(|| 1e9 * seconds / visits)
     }
 
     /// A sentence if some steps did not reach the tolerance.
@@ -113,6 +143,9 @@ mod tests {
         assert_eq!(statistics.residual(), Worst { last: 2e-5, max: 3e-4 });
         assert_eq!(statistics.penetration(), Worst { last: 2e-5, max: 3e-4 });
         assert_eq!(statistics.nanoseconds_per_visit(270e-9), Some(1.0));
+        let resumed = Statistics::decode(&statistics.encode()).expect("what was encoded");
+        assert_eq!((resumed.steps, resumed.sweeps()), (3, statistics.sweeps()));
+        assert_eq!(resumed.nanoseconds_per_visit(1.0), None);
         let warning = statistics.warning().expect("one step failed");
         assert!(warning.starts_with("1 of 3 steps") && warning.contains("3.0e-4"), "{warning}");
         assert_eq!(Statistics::default().warning(), None);

@@ -40,9 +40,11 @@ pub struct Summary {
     pub identity: Identity,
     /// Why the run ended before its time.
     pub message: Option<String>,
-    /// Made in this run, and the number of the last one.
+    /// Made in this run, before restarts too, and the number of the last one.
     pub steps: u64,
     pub last_step: u64,
+    /// The step from which this process went on; seconds, phases and memory are those since then.
+    pub restarted_from: Option<u64>,
     /// Simulated, s.
     pub time: f64,
     pub bodies: u64,
@@ -65,6 +67,8 @@ pub struct Summary {
     pub phases: Vec<PhaseTime>,
     /// Of the solve, on the slowest rank; none without contacts.
     pub nanoseconds_per_contact_point_and_sweep: Option<f64>,
+    /// Whether HDF5 wrote all frames collectively.
+    pub collective_output: bool,
     /// Of `final.h5`; none if the run failed.
     pub digest: Option<String>,
     /// Bytes, by rank; zero where the system does not say.

@@ -25,6 +25,8 @@ pub enum SetupError {
     SceneBody { grains: String, file: PathBuf, index: u64, problem: String },
     #[error("[start]: {0}")]
     Start(String),
+    #[error("restart: {0}")]
+    Restart(String),
     #[error(transparent)]
     File(#[from] OutputError),
     #[error(

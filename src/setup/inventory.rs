@@ -4,7 +4,7 @@ use crate::geometry::{Convex, Passing};
 use crate::input::{BodyMotion, Case, Generator};
 use crate::scene::{Body, BodyId, Scene};
 use decomposition::{Comm, ExactSum};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Where the bodies of a group come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -39,7 +39,7 @@ pub struct Group {
 }
 
 /// The grading curve that generated stones have come to.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AchievedGrading {
     pub grains: String,
     /// Sieve (m) and percent by mass that passes.

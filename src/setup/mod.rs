@@ -11,6 +11,7 @@ mod grains;
 mod inventory;
 pub mod machine;
 mod overlap;
+mod resume;
 mod solids;
 mod start;
 #[cfg(test)]
@@ -18,6 +19,7 @@ mod tests;
 
 pub use error::{SetupError, agree};
 pub use inventory::{AchievedGrading, Group, GroupKind, Inventory};
+pub use resume::{GRADINGS, MACHINES, resume};
 
 use crate::geometry::{Shape, Vec3};
 use crate::input::{self, BodyMotion, Case, CaseBody};
@@ -25,7 +27,7 @@ use crate::mechanism::{Mechanism, MechanismShape};
 use crate::scene::{
     Activation, Body, BodyId, ContactLaw, LawTable, MachinePart, Motion, Physics, Prescribed, Scene,
 };
-use crate::solve;
+use crate::solve::{self, assembled::Method};
 use crate::step::{DecompositionOptions, Machines};
 use decomposition::Comm;
 use solids::Solid;
@@ -211,9 +213,17 @@ fn solver(case: &Case) -> solve::Options {
             input::LocalLaw::Projected => solve::LocalLaw::Projected,
             input::LocalLaw::Exact => solve::LocalLaw::Exact,
         },
+        method: match case.solver.method {
+            input::SolverMethod::Coloured => None,
+            input::SolverMethod::Auto => Some(Method::Auto),
+            input::SolverMethod::Nsgs => Some(Method::Nsgs),
+            input::SolverMethod::Nncg => Some(Method::Nncg),
+            input::SolverMethod::ProxNewton => Some(Method::ProxNewton),
+        },
         acceleration: match case.solver.acceleration {
             input::Acceleration::None => solve::Acceleration::None,
             input::Acceleration::ConjugateGradient => solve::Acceleration::ConjugateGradient,
+            input::Acceleration::Momentum => solve::Acceleration::Momentum,
         },
     }
 }

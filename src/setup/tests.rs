@@ -151,6 +151,26 @@ fn any_number_of_ranks_builds_the_same_bodies() {
     }
 }
 
+/// So many that they are placed in tiles: the same on any number of ranks, and `build` itself looks for overlaps across the tiles' sides.
+#[test]
+fn many_grains_are_placed_in_tiles() {
+    let many = SPHERES
+        .replace("count = 37", "count = 45000")
+        .replace("max = [0.2, 0.2, 0.5]", "max = [3.0, 1.5, 100]");
+    let case = case(&many);
+    let alone = build(&case, &Solo).expect("a scene").scene.grains;
+    assert_eq!(alone.len(), 45_000);
+    let top = alone.iter().map(|body| body.pose.position.z).fold(0.0, f64::max);
+    let volume: f64 = alone.iter().map(|body| 4.19 * body.shape.bounding_radius().powi(3)).sum();
+    assert!(volume / (3.0 * 1.5 * top) > 0.25, "as dense as a placement as a whole: {top} m high");
+    let mut together = threads::run(4, |comm| build(&case, comm).expect("a scene").scene.grains).concat();
+    together.sort_by_key(|body| body.id);
+    assert_eq!(together, alone);
+    let low = many.replace("1.5, 100]", "1.5, 0.1]");
+    let message = build(&self::case(&low), &Solo).err().expect("too low").to_string();
+    assert!(message.contains("of 45000 bodies fit"), "{message}");
+}
+
 #[test]
 fn aligned_grains_keep_the_axes_of_their_shape() {
     let setup = build(&case(BRICKS), &Solo).expect("a scene");

@@ -147,7 +147,7 @@ impl Candidate {
 }
 
 /// Eigenvalues (larger first) and the unit eigenvector of the first, of a symmetric 2 × 2 matrix.
-pub(super) fn eigen_2x2(a: f64, b: f64, c: f64) -> ([f64; 2], [f64; 2]) {
+pub(in crate::solve) fn eigen_2x2(a: f64, b: f64, c: f64) -> ([f64; 2], [f64; 2]) {
     let (mean, half) = (0.5 * (a + c), 0.5 * (a - c));
     let radius = (half * half + b * b).sqrt();
     if radius == 0.0 {

@@ -5,8 +5,11 @@
 //! machines stand beside it in a [`Hub`].
 
 mod accelerate;
+pub mod assembled;
+mod block;
 pub mod colour;
 pub mod hub;
+mod kernel;
 pub mod lanes;
 pub mod law;
 pub mod problem;

@@ -12,6 +12,7 @@
 //! nothing about the size of the problem. The measure mixes units, and counts an `F` within the rounding of the velocities as
 //! zero; beside it stands the largest error as a velocity, `max ‖F‖/ρ` with `ρ = 1/W_nn`, which does neither.
 
+use super::kernel::Terms;
 use super::problem::{Manifold, Point, Problem, Twist};
 use crate::geometry::Vec3;
 use decomposition::ExactSum;
@@ -34,6 +35,28 @@ pub struct Partial {
 }
 
 impl Partial {
+    /// Adds what eight manifolds have. A manifold is summed by one rank in one order; only the sum over manifolds must not depend on order.
+    pub(super) fn add_lanes(&mut self, terms: &Terms) {
+        for (sum, term) in self.sums.iter_mut().zip(&terms.sums) {
+            term.0.iter().filter(|&&term| term != 0.0).for_each(|&term| sum.add(term));
+        }
+        terms.worst_velocity.0.iter().for_each(|&worst| self.add_worst(worst));
+    }
+
+    pub(super) fn merge(&mut self, other: &Partial) {
+        for (sum, more) in self.sums.iter_mut().zip(&other.sums) {
+            sum.merge(more);
+        }
+        self.add_worst(other.worst_velocity);
+    }
+
+    /// A NaN must not be lost in the maximum.
+    fn add_worst(&mut self, worst: f64) {
+        if worst > self.worst_velocity || worst.is_nan() {
+            self.worst_velocity = worst;
+        }
+    }
+
     pub fn finish(&self) -> Residual {
         let [error, free, impulse, velocity] = std::array::from_fn(|k| self.sums[k].value().sqrt());
         let scale = free.max(impulse).max(velocity);

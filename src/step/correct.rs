@@ -21,6 +21,7 @@ const OPTIONS: Options = Options {
     maximum_sweeps: 20,
     check_every: 5,
     law: LocalLaw::Projected,
+    method: None,
     acceleration: Acceleration::None,
 };
 
@@ -63,13 +64,13 @@ pub fn correct(
         return None;
     }
     let bias = |gap: f64| bias(gap, physics);
-    let (problem, hub) = (from_rest(assembled, bias), gathered.from_rest(bias));
+    let (problem, hub) = (starting_at_rest(assembled, bias), gathered.starting_at_rest(bias));
     let solution = solve::solve(&problem, &hub, colours, &OPTIONS, shared, interface);
     Some(Shifts { bodies: solution.velocities, machines: solution.hub.velocities })
 }
 
 /// The same contacts without friction, between bodies at rest.
-pub fn from_rest(assembled: &Assembled, bias: impl Fn(f64) -> f64) -> Problem {
+pub fn starting_at_rest(assembled: &Assembled, bias: impl Fn(f64) -> f64) -> Problem {
     let mut problem = Problem {
         free_velocity: vec![Twist::default(); assembled.problem.inertia.len()],
         ..assembled.problem.clone()

@@ -328,7 +328,7 @@ fn collect(mut rows: Vec<(usize, Row)>, machines: &Machines) -> (Gathered, Vec<B
 
 impl Gathered {
     /// The problem of [`super::correct`]: displacement velocities from rest, without friction.
-    pub fn from_rest(&self, bias: impl Fn(f64) -> f64) -> Hub {
+    pub fn starting_at_rest(&self, bias: impl Fn(f64) -> f64) -> Hub {
         let mut hub = self.hub.clone();
         hub.machines.iter_mut().for_each(|machine| machine.free_velocity.fill(0.0));
         hub.bodies.iter_mut().for_each(|(_, free)| *free = Twist::default());

@@ -13,10 +13,12 @@ mod project;
 #[cfg(test)]
 mod tests;
 pub mod timers;
+pub mod whole;
 
 pub use machines::{Loads, Machines};
 pub use observe::Observation;
 pub use timers::{Cost, Phase, Timers};
+pub use whole::Dump;
 
 use crate::contact::detect::{Candidate, Detector};
 use crate::geometry::{Aabb, Vec3};
@@ -99,6 +101,9 @@ pub struct Stepper<'c> {
     contacts: Vec<ContactView>,
     /// Three sums for each static body: what contacts gave it in the last step.
     wall_impulses: Vec<ExactSum>,
+    /// Whether the next step is to keep its contact problem.
+    dump_due: bool,
+    dump: Option<Dump>,
 }
 
 impl<'c> Stepper<'c> {
@@ -138,6 +143,8 @@ impl<'c> Stepper<'c> {
             projector: project::Projector::default(),
             timers: Timers::default(),
             contacts: Vec::new(),
+            dump_due: false,
+            dump: None,
         };
         stepper.machines.place_bodies(&mut stepper.scene);
         stepper.scene.grains.sort_unstable_by_key(|body| body.id);
@@ -171,6 +178,16 @@ impl<'c> Stepper<'c> {
         self.contacts.iter().copied()
     }
 
+    /// Lets the next step keep its contact problem. All ranks ask alike.
+    pub fn keep_problem(&mut self) {
+        self.dump_due = true;
+    }
+
+    /// The problem that was asked for, on rank 0, once.
+    pub fn take_problem(&mut self) -> Option<Dump> {
+        self.dump.take()
+    }
+
     /// Collective.
     pub fn observe(&self) -> Observation {
         observe::observe(&self.scene, &self.physics, &self.wall_impulses, self.comm)
@@ -178,8 +195,20 @@ impl<'c> Stepper<'c> {
 
     /// Algorithm 1. Collective.
     pub fn step(&mut self) -> Result<StepReport, StepError> {
-        let Self { scene, machines, physics, options, comm, partition, detector, projector, timers, .. } =
-            self;
+        let Self {
+            scene,
+            machines,
+            physics,
+            options,
+            comm,
+            partition,
+            detector,
+            projector,
+            timers,
+            dump_due,
+            dump,
+            ..
+        } = self;
         let comm: &dyn Comm = *comm;
         let gravity = (physics.gravity)(physics.time(scene.step));
 
@@ -211,9 +240,14 @@ impl<'c> Stepper<'c> {
             gathered
         });
         let shared = |slot: u32| halo.others.get(slot as usize).is_some_and(|others| !others.is_empty());
-        let solution = timers.time(Phase::Solve, comm, || {
-            solve::solve(&assembled.problem, &gathered.hub, &colours, options, shared, &mut ranks) // (33)
+        let share = whole::Share { assembled: &assembled, ids: &view.ids, hub: &gathered.hub };
+        let solution = timers.time(Phase::Solve, comm, || match options.method {
+            None => solve::solve(&assembled.problem, &gathered.hub, &colours, options, shared, &mut ranks), // (33)
+            Some(method) => whole::solve(&share, method, options, comm),
         });
+        if std::mem::take(dump_due) {
+            *dump = whole::gather(&share, Some(&solution), comm).map(|whole| whole.dump());
+        }
         let shifts = timers.time(Phase::Correct, comm, || {
             correct::correct(&assembled, &gathered, &colours, physics, shared, &mut ranks, comm)
         });

@@ -30,6 +30,7 @@ const OPTIONS: Options = Options {
     check_every: 5,
     law: LocalLaw::Projected,
     acceleration: Acceleration::None,
+    method: None,
 };
 
 /// What is kept from one step's end to the next: scratch.
@@ -94,7 +95,7 @@ impl Projector {
         ranks.set_hub(exchange);
         let shared = |slot: u32| halo.others.get(slot as usize).is_some_and(|others| !others.is_empty());
         let bias = |gap: f64| (gap + 0.5 * limit) / physics.time_step;
-        let (problem, hub) = (correct::from_rest(&assembled, bias), gathered.from_rest(bias));
+        let (problem, hub) = (correct::starting_at_rest(&assembled, bias), gathered.starting_at_rest(bias));
         let solution = solve::solve(&problem, &hub, &colours, &OPTIONS, shared, &mut ranks);
         let shifts = Some(correct::Shifts { bodies: solution.velocities, machines: solution.hub.velocities });
         correct::apply(&mut scene.grains, &shifts, physics);

@@ -21,6 +21,19 @@ pub fn siconos(name: &str) -> Option<Vec<Vec<f64>>> {
     Some(rows)
 }
 
+/// The contact problems in FCLib files, ascending by name; none where the folder is absent.
+pub fn fclib() -> Vec<PathBuf> {
+    let listed = folder().and_then(|folder| std::fs::read_dir(folder.join("fclib")).ok());
+    let entries = listed.into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut files: Vec<PathBuf> =
+        entries.filter(|path| path.extension().is_some_and(|extension| extension == "hdf5")).collect();
+    files.sort();
+    if files.is_empty() {
+        println!("skipped: no reference/fclib here");
+    }
+    files
+}
+
 /// `../shared/reference` seen from the project, or where the machine of the project's makers has it.
 fn folder() -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/reference");

@@ -14,7 +14,7 @@ import numpy
 def archive(path):
     with numpy.load(path, allow_pickle=False) as arrays:
         return {
-            name: {"shape": list(array.shape), "type": str(array.dtype), "sum": float(numpy.nansum(array.astype("float64")))}
+            name: {"shape": list(array.shape), "type": str(array.dtype), "sum": float(array[numpy.isfinite(array)].sum(dtype="float64"))}
             for name, array in arrays.items()
         }
 

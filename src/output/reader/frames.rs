@@ -268,7 +268,7 @@ mod tests {
             assert!((b[0] - a[0] - 1.0).abs() < 1e-6 && b[1] == a[1] && b[2] == a[2]);
         }
         assert_eq!(first.array("id"), second.array("id"));
-        assert_eq!(third.array("id").unwrap().values, Numbers::Integer(vec![0; 12]));
+        assert_eq!(third.array("id").unwrap().values, Numbers::Integer(vec![bodies[0].id.0 as i64; 12]));
         assert_eq!(third.array("velocity").unwrap().components, 3);
         assert_eq!(file.sizes(2).unwrap(), (12, [0, 0, 20, 0]));
         assert!(file.read(3).is_err());

@@ -46,7 +46,8 @@
       float facing = max(dot(n, sun), 0.0), open = 0.0;
       for (int k = 0; k < 9; k++)
         open += texture(shadow, vec3(s.xy + vec2(k % 3 - 1, k / 3 - 1) * texel * 1.4, s.z - 0.0016 - 0.003 * (1.0 - facing)));
-      open /= 9.0;
+      // Near the edge of the light its map is too coarse: fade there instead of flickering.
+      open *= smoothstep(0.0, 0.3, facing) / 9.0;
       float sky = 0.62 + 0.38 * dot(n, up);
       vec3 light = vec3(1.62, 1.52, 1.38) * facing * open + vec3(0.80, 0.83, 0.90) * sky * mix(0.5, 0.86, open) + 0.05;
       vec3 c = colour * light;

@@ -1,0 +1,161 @@
+//! The settled packing `stones1000`, as a scene and as a contact problem, alone or in many copies.
+
+// Each bench uses a part of this.
+#![allow(dead_code)]
+
+use breccia::contact::detect::{Candidate, Contact, Detector};
+use breccia::geometry::{Convex, Pose, Quat, Shape, Vec3, hull::convex_hull};
+use breccia::scene::*;
+use breccia::solve::colour::{Link, colour};
+use breccia::solve::{Colours, Inertia, Problem, Twist};
+use breccia::step::machines::Machines;
+use breccia::step::{assemble, motion};
+use std::sync::Arc;
+
+pub const STONES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/inputs/data/stones1000.h5");
+
+/// What the contact problem of a scene at rest is made of.
+pub struct Ready {
+    pub scene: Scene,
+    pub physics: Physics,
+    free: Vec<(Inertia, Twist)>,
+}
+
+impl Ready {
+    pub fn new((scene, physics): (Scene, Physics)) -> Self {
+        let gravity = (physics.gravity)(0.0);
+        let bodies = scene.grains.iter().chain(&scene.statics);
+        let free = bodies.map(|body| motion::free_motion(body, &gravity, physics.time_step)).collect();
+        Self { scene, physics, free }
+    }
+
+    pub fn candidates(&self) -> Vec<Candidate<'_>> {
+        let bodies = self.scene.grains.iter().chain(&self.scene.statics);
+        let candidate = |(body, (inertia, twist)): (_, &(Inertia, Twist))| Candidate {
+            body,
+            reach: motion::reach(body, twist, &self.physics),
+            movable: inertia.is_movable(),
+        };
+        bodies.zip(&self.free).map(candidate).collect()
+    }
+
+    pub fn detect(&self, detector: &mut Detector) -> Vec<Contact> {
+        detector.detect(&self.candidates(), |_, _, _| true, |_, _| Some(1.0))
+    }
+
+    pub fn problem(&self) -> Problem {
+        let machines = Machines::default();
+        let candidates = self.candidates();
+        let contacts = self.detect(&mut Detector::default());
+        let assembled = assemble::assemble(
+            &contacts,
+            self.free.iter().map(|(inertia, _)| *inertia).collect(),
+            self.free.iter().map(|(_, twist)| *twist).collect(),
+            &assemble::Parts {
+                candidates: &candidates,
+                scene: &self.scene,
+                machines: &machines,
+                stored: [&self.scene.impulses; 2],
+                warm_start: false,
+                time_step: self.physics.time_step,
+                takes_part: assemble::TakesPart::Closed,
+            },
+        );
+        assembled.problem
+    }
+}
+
+pub fn colours_of(problem: &Problem) -> Colours {
+    let slot = |slot: u32| problem.inertia[slot as usize].is_movable().then_some(slot);
+    let links: Vec<Link> =
+        problem.manifolds.iter().map(|m| Link { key: m.key, slots: m.slots.map(slot) }).collect();
+    colour(&links, problem.inertia.len())
+}
+
+/// The problem `count` times, side by side, as one.
+pub fn copies(problem: &Problem, count: usize) -> Problem {
+    let mut all = Problem::default();
+    for copy in 0..count {
+        let (first_slot, first_point) = (all.inertia.len() as u32, all.points.len() as u32);
+        let first_id = copy as u64 * problem.inertia.len() as u64;
+        all.inertia.extend_from_slice(&problem.inertia);
+        all.free_velocity.extend_from_slice(&problem.free_velocity);
+        all.points.extend_from_slice(&problem.points);
+        all.manifolds.extend(problem.manifolds.iter().cloned().map(|mut manifold| {
+            manifold.key.bodies = manifold.key.bodies.map(|id| BodyId(id.0 + first_id));
+            manifold.slots = manifold.slots.map(|slot| slot + first_slot);
+            manifold.first_point += first_point;
+            manifold
+        }));
+    }
+    all
+}
+
+pub fn stones1000(path: &str) -> (Scene, Physics) {
+    let file = hdf5::File::open(path).expect("the scene file is there");
+    let read = |name: &str| file.dataset(name).unwrap().read_dyn::<f64>().unwrap();
+    let (vertices, mass, inertia, settled) = (read("verts"), read("mass"), read("inertia"), read("settled"));
+    let three = |a: &[f64]| Vec3::new(a[0], a[1], a[2]);
+    let vertices = vertices.as_slice().unwrap();
+    let settled = settled.as_slice().unwrap();
+    let mut laws = LawTable::new(1);
+    laws.set(0, 0, ContactLaw { friction: 0.7, restitution: 0.0, activation: Activation::Predictive });
+    let grains = (0..mass.len())
+        .map(|k| {
+            let points: Vec<Vec3> = vertices[k * 60..(k + 1) * 60].chunks(3).map(three).collect();
+            let row = &settled[k * 13..(k + 1) * 13];
+            let rotation = Quat::from_quaternion(nalgebra::Quaternion::new(row[3], row[4], row[5], row[6]));
+            Body {
+                id: BodyId(5 + k as u64),
+                group: 0,
+                material: 0,
+                motion: Motion::Free,
+                shape: Shape::Convex(Convex::Polyhedron(Arc::new(convex_hull(&points).unwrap()))),
+                mass: mass.as_slice().unwrap()[k],
+                inertia: three(&inertia.as_slice().unwrap()[3 * k..]),
+                pose: Pose::new(rotation, three(row)),
+                velocity: Vec3::zeros(),
+                angular_velocity: Vec3::zeros(),
+                angular_momentum: Vec3::zeros(),
+            }
+        })
+        .collect();
+    let half = 0.35 / 2.0;
+    let walls = [
+        (Vec3::z(), Vec3::zeros()),
+        (Vec3::x(), Vec3::x() * -half),
+        (-Vec3::x(), Vec3::x() * half),
+        (Vec3::y(), Vec3::y() * -half),
+        (-Vec3::y(), Vec3::y() * half),
+    ];
+    let statics = walls
+        .into_iter()
+        .zip(0..)
+        .map(|((normal, position), id)| Body {
+            id: BodyId(id),
+            group: 0,
+            material: 0,
+            motion: Motion::Fixed,
+            shape: Shape::Convex(Convex::HalfSpace),
+            mass: f64::INFINITY,
+            inertia: Vec3::repeat(f64::INFINITY),
+            pose: Pose::new(Quat::rotation_between(&Vec3::z(), &normal).unwrap(), position),
+            velocity: Vec3::zeros(),
+            angular_velocity: Vec3::zeros(),
+            angular_momentum: Vec3::zeros(),
+        })
+        .collect();
+    let scene = Scene { laws, statics, grains, ..Default::default() };
+    let physics = Physics {
+        start_time: 0.0,
+        time_step: 5e-4,
+        theta: 0.5,
+        gravity: Arc::new(|_| Vec3::new(0.0, 0.0, -9.81)),
+        contact_margin: None,
+        warm_start: true,
+        penetration_correction: 0.0,
+        correction_slop: 0.0,
+        penetration_limit: 0.0,
+    };
+    (scene, physics)
+}

@@ -1,0 +1,21 @@
+//! The choice of `auto`: sweeps while they are fast, Newton where they are not.
+
+use super::gauss_seidel::{nncg, nsgs};
+use super::newton::prox_newton;
+use super::{Budget, ContactSystem, Progress};
+
+/// Sweeps before anything else is tried: eight of the thirteen reference problems are done by then.
+const PATIENCE: usize = 200;
+
+pub fn auto(system: &ContactSystem, progress: &mut Progress, budget: Budget) {
+    nsgs(system, progress, Budget { sweeps: budget.sweeps.min(PATIENCE), ..budget }, |_| false);
+    if progress.error <= budget.tolerance {
+        return;
+    }
+    prox_newton(system, progress, budget);
+    if progress.error <= budget.tolerance {
+        return;
+    }
+    progress.take_best(system);
+    nncg(system, progress, budget);
+}

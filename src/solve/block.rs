@@ -1,0 +1,201 @@
+//! Manifolds of one colour, eight to a block, as the kernel reads them.
+//!
+//! Each block has as many rows as its largest manifold has points. Missing lanes and points are padded by a void body and zero
+//! coefficients: they compute zeros. Frames, masses and inertia tensors stand in the block itself, so that a visit gathers nothing but
+//! velocities; rows hold what changes from point to point. Everything is read once a sweep, in the order of memory:
+//!
+//! | | bytes |
+//! | --- | --- |
+//! | block of eight manifolds | 1728 |
+//! | row of eight points | 896 |
+//! | velocity of a body, read and written | 64 |
+
+use super::colour::Colours;
+use super::kernel;
+use super::lanes::{F64x8, LANES, Vec3x8};
+use super::problem::{Inertia, Problem};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Eight manifolds of one colour.
+#[derive(Clone, Debug, Default)]
+#[repr(C, align(64))]
+pub struct Block {
+    pub frame: [Vec3x8; 3],
+    pub friction: F64x8,
+    pub inverse_mass: [F64x8; 2],
+    /// xx, xy, xz, yy, yz, zz.
+    pub inverse_inertia: [[F64x8; 6]; 2],
+    pub slots: [[u32; LANES]; 2],
+    pub first_row: u32,
+    pub end_row: u32,
+    /// Bit by lane: bodies that impulses move.
+    pub movable: [u8; 2],
+    /// Bit by lane: points are solved exactly in the projected law too, see [`kernel::is_strongly_coupled`].
+    pub strong: u8,
+}
+
+/// One contact point of each of eight manifolds.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(64))]
+pub struct Row {
+    pub arms: [Vec3x8; 2],
+    pub impulse: [F64x8; 3],
+    pub bias: F64x8,
+    /// 1 / W_nn, 1 / λ: zero in padded lanes.
+    pub step_normal: F64x8,
+    pub step_tangent: F64x8,
+    /// W_tn, W_sn.
+    pub coupling: [F64x8; 2],
+}
+
+/// What only measurements ask for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Weights {
+    /// W_nn, λ.
+    pub normal: F64x8,
+    pub tangent: F64x8,
+}
+
+/// Stretches of blocks that may run at once.
+#[derive(Clone, Debug, Default)]
+pub struct Phase {
+    /// Blocks with bodies that other ranks share come first.
+    pub boundary: Range<usize>,
+    pub interior: Range<usize>,
+}
+
+#[derive(Default)]
+pub struct Blocks {
+    pub blocks: Vec<Block>,
+    pub rows: Vec<Row>,
+    pub weights: Vec<Weights>,
+    /// By colour.
+    pub phases: Vec<Phase>,
+    /// Where each row's lane came from in the problem: point index, or [`NOTHING`] for padding.
+    pub origin: Vec<[u32; LANES]>,
+}
+
+pub const NOTHING: u32 = u32::MAX;
+
+/// Blocks for one task of the parallel loop that fills them.
+const CHUNK: usize = 32;
+
+impl Blocks {
+    /// `shared` tells whether a slot's body takes part in manifolds of other ranks. The void body is the slot after the last.
+    pub fn new(problem: &Problem, colours: &Colours, shared: impl Fn(u32) -> bool) -> Self {
+        let mut of = Self::default();
+        let groups = of.arrange(problem, colours, shared);
+        let rows = of.blocks.last().map_or(0, |block| block.end_row as usize);
+        of.rows.resize(rows, Row::default());
+        of.weights.resize(rows, Weights::default());
+        of.origin.resize(rows, [NOTHING; LANES]);
+        let (mut rows, mut weights, mut origin) = (&mut of.rows[..], &mut of.weights[..], &mut of.origin[..]);
+        let mut tasks = Vec::with_capacity(groups.len() / CHUNK + 1);
+        for (groups, blocks) in groups.chunks(CHUNK).zip(of.blocks.chunks_mut(CHUNK)) {
+            let count = blocks.last().map_or(0, |last| last.end_row as usize) - blocks[0].first_row as usize;
+            let part;
+            ((part, rows), weights, origin) = {
+                let (own_rows, rows) = std::mem::take(&mut rows).split_at_mut(count);
+                let (own_weights, weights) = std::mem::take(&mut weights).split_at_mut(count);
+                let (own_origin, origin) = std::mem::take(&mut origin).split_at_mut(count);
+                (((own_rows, own_weights, own_origin), rows), weights, origin)
+            };
+            tasks.push((groups, blocks, part));
+        }
+        tasks.into_par_iter().for_each(|(groups, blocks, (rows, weights, origin))| {
+            let first = blocks[0].first_row as usize;
+            for (group, block) in groups.iter().zip(&mut *blocks) {
+                let range = block.first_row as usize - first..block.end_row as usize - first;
+                block.fill(problem, group, &mut rows[range.clone()], &mut origin[range]);
+            }
+            for (weights, origin) in weights.iter_mut().zip(&*origin) {
+                weights.normal.0 = origin.map(|place| if place == NOTHING { 0.0 } else { 1.0 });
+            }
+            kernel::prepare(blocks, rows, weights);
+        });
+        of
+    }
+
+    /// Decides which manifolds share a block, and where its rows are.
+    fn arrange(
+        &mut self,
+        problem: &Problem,
+        colours: &Colours,
+        shared: impl Fn(u32) -> bool,
+    ) -> Vec<[u32; LANES]> {
+        let count = |manifold: u32| problem.points_of(manifold as usize).len();
+        let is_interior =
+            |manifold: u32| !problem.manifolds[manifold as usize].slots.iter().any(|&slot| shared(slot));
+        let mut by_colour: Vec<Vec<u32>> = vec![Vec::new(); colours.count];
+        for (index, &colour) in colours.of.iter().enumerate() {
+            by_colour[colour as usize].push(index as u32);
+        }
+        let mut groups = Vec::with_capacity(problem.manifolds.len() / LANES + 2 * colours.count);
+        let mut next_row = 0;
+        for manifolds in &mut by_colour {
+            // Manifolds with equally many points share blocks, so that little is padded; then neighbours by id.
+            manifolds.sort_by_cached_key(|&manifold| (is_interior(manifold), count(manifold), manifold));
+            let boundary = manifolds.partition_point(|&manifold| !is_interior(manifold));
+            let mut push = |manifolds: &[u32]| {
+                let first = self.blocks.len();
+                for members in manifolds.chunks(LANES) {
+                    let depth = members.iter().map(|&manifold| count(manifold)).max().unwrap_or(0) as u32;
+                    let rows = (next_row, next_row + depth);
+                    self.blocks.push(Block { first_row: rows.0, end_row: rows.1, ..Default::default() });
+                    next_row += depth;
+                    let member = |lane: usize| members.get(lane).copied().unwrap_or(NOTHING);
+                    groups.push(std::array::from_fn(member));
+                }
+                first..self.blocks.len()
+            };
+            let phase =
+                Phase { boundary: push(&manifolds[..boundary]), interior: push(&manifolds[boundary..]) };
+            self.phases.push(phase);
+        }
+        groups
+    }
+}
+
+impl Block {
+    fn fill(
+        &mut self,
+        problem: &Problem,
+        group: &[u32; LANES],
+        rows: &mut [Row],
+        origin: &mut [[u32; LANES]],
+    ) {
+        let void = problem.inertia.len() as u32;
+        self.slots = [[void; LANES]; 2];
+        for (lane, &index) in group.iter().enumerate().filter(|(_, index)| **index != NOTHING) {
+            let manifold = &problem.manifolds[index as usize];
+            for (axis, direction) in manifold.frame.iter().enumerate() {
+                self.frame[axis].set(lane, direction.as_ref());
+            }
+            self.friction.0[lane] = manifold.friction;
+            for side in 0..2 {
+                let slot = manifold.slots[side];
+                self.slots[side][lane] = slot;
+                let inertia: &Inertia = &problem.inertia[slot as usize];
+                self.inverse_mass[side].0[lane] = inertia.inverse_mass;
+                for (entry, value) in self.inverse_inertia[side].iter_mut().zip(inertia.inverse_inertia) {
+                    entry.0[lane] = value;
+                }
+                self.movable[side] |= u8::from(inertia.is_movable()) << lane;
+            }
+            for ((row, origin), place) in
+                rows.iter_mut().zip(&mut *origin).zip(problem.points_of(index as usize))
+            {
+                let point = &problem.points[place];
+                origin[lane] = place as u32;
+                for side in 0..2 {
+                    row.arms[side].set(lane, point.arms[side].as_ref());
+                }
+                for axis in 0..3 {
+                    row.impulse[axis].0[lane] = point.impulse[axis];
+                }
+                row.bias.0[lane] = point.bias;
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! A rank that fails ends the whole run: never a hang, never a file that nobody can read.
+
+mod support;
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use support::{Directory, project};
+
+/// All processes must be gone so soon after one of them was killed.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn start(ranks: usize, arguments: &[&str]) -> Child {
+    Command::new("mpirun")
+        .args(["--oversubscribe", "-n", &ranks.to_string()])
+        .arg(env!("CARGO_BIN_EXE_breccia"))
+        .args(arguments)
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+        .env("OMPI_MCA_mpi_yield_when_idle", "1")
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("mpirun starts; `make setup` installs it")
+}
+
+/// The processes of breccia that have a word in their command line.
+fn processes(word: &str) -> Vec<u32> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").expect("Linux has /proc").flatten() {
+        let Ok(id) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let mut words = line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
+        let program = words.next().unwrap_or_default();
+        if program.ends_with("breccia") && words.any(|own| own == word) {
+            found.push(id);
+        }
+    }
+    found
+}
+
+fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !done() {
+        assert!(begun.elapsed() < PATIENCE, "{what} takes too long");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Everything that a killed run has left can be read with the tools that users have.
+fn readable(directory: &Path) {
+    let mut seen = 0;
+    for entry in std::fs::read_dir(directory).expect("the run made its directory").flatten() {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".tmp") {
+            continue; // never renamed: nobody will take it for a result
+        }
+        seen += 1;
+        if name.ends_with(".json") {
+            let text = std::fs::read_to_string(&path).expect("text");
+            serde_json::from_str::<serde_json::Value>(&text)
+                .unwrap_or_else(|error| panic!("{name}: {error}"));
+        } else if name.ends_with(".csv") {
+            let text = std::fs::read_to_string(&path).expect("text");
+            let columns = text.lines().next().unwrap_or_default().split(',').count();
+            // The last line may be torn.
+            let whole: Vec<&str> = text.split_inclusive('\n').filter(|line| line.ends_with('\n')).collect();
+            assert!(whole.iter().all(|line| line.split(',').count() == columns), "{name}");
+        } else if [".vtkhdf", ".h5"].iter().any(|ending| name.ends_with(ending)) {
+            let output =
+                Command::new("h5dump").arg("-H").arg(&path).env("HDF5_USE_FILE_LOCKING", "FALSE").output();
+            let output = output.expect("h5dump starts; `make setup` installs it");
+            assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        }
+    }
+    assert!(seen > 0, "the run left something");
+}
+
+#[test]
+fn a_killed_rank_ends_the_run_at_once() {
+    let times = if std::env::var_os("BRECCIA_SOAK").is_some() { 50 } else { 3 };
+    let case = project("inputs/column-collapse.toml").display().to_string();
+    for attempt in 0..times {
+        let directory = Directory::new(&format!("killed-{attempt}"));
+        let out = directory.file("out").display().to_string();
+        let mut run =
+            start(3, &["run", &case, "--out", &out, "--threads", "1", "--set", "output.interval=0.002"]);
+        wait_until("the start of three ranks", || processes(&out).len() == 3);
+        // A different moment each time, from the very beginning to well into the steps.
+        std::thread::sleep(Duration::from_millis(20 + (attempt * 397) % 2500));
+        let victims = processes(&out);
+        let Some(victim) = victims.get(attempt as usize % victims.len().max(1)) else { continue };
+        let killed = Command::new("kill").args(["-9", &victim.to_string()]).status();
+        assert!(killed.expect("kill is there").success());
+        let mut code = None;
+        wait_until("the end of the run", || {
+            code = run.try_wait().expect("the run can be asked").map(|status| status.code());
+            code.is_some()
+        });
+        assert_ne!(code, Some(Some(0)), "a run with a killed rank has failed");
+        wait_until("the end of all ranks", || processes(&out).is_empty());
+        if directory.file("out").exists() {
+            readable(&directory.file("out"));
+        }
+    }
+}
+
+/// A mistake inside one rank only, here a case that differs on one rank by what the environment says, is told and ends all.
+#[test]
+fn ranks_with_different_cases_are_noticed() {
+    let directory = Directory::new("different");
+    let text = std::fs::read_to_string(project("inputs/bouncing-ball.toml")).expect("a case");
+    for (name, text) in [("a", text.clone()), ("b", format!("{text}\n# another comment\n"))] {
+        std::fs::create_dir_all(directory.file(name)).expect("a directory");
+        std::fs::write(directory.file(name).join("case.toml"), text).expect("a file");
+    }
+    let out = directory.file("out").display().to_string();
+    let part = |name: &str| {
+        let case = directory.file(name).join("case.toml").display().to_string();
+        vec![
+            "-n".to_string(),
+            "1".into(),
+            env!("CARGO_BIN_EXE_breccia").into(),
+            "run".into(),
+            case,
+            "--out".into(),
+            out.clone(),
+        ]
+    };
+    let arguments = [part("a"), vec![":".into()], part("b")].concat();
+    let output = Command::new("mpirun")
+        .arg("--oversubscribe")
+        .args(arguments)
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+        .output()
+        .expect("mpirun starts");
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success());
+    assert!(words.contains("rank 1 has another version of breccia or another case"), "{words}");
+}
