@@ -6,42 +6,74 @@ use std::process::Command;
 
 const STEPS: u64 = 400;
 
+/// A scoop that stands on the floor; stones fall into it.
+const MACHINE_CASE: &str = "inputs/scoop.toml";
+const MACHINE_SETTINGS: [&str; 10] = [
+    "--set",
+    "output.interval=0.0085",
+    "--set",
+    "output.series_interval=0.0015",
+    "--set",
+    "solver.tolerance=1e-3",
+    "--set",
+    "solver.maximum_sweeps=60",
+    "--set",
+    "checkpoint.steps=61",
+];
+
+/// Writing together is slow where ranks share cores; what is compared does not depend on it.
+const FEW: [&str; 2] = ["--set", "checkpoint.steps=90"];
+
 /// Runs to each of the stops on a number of ranks of its own, then to the end.
-fn interrupted(name: &str, stops: &[(u64, usize)], last: usize) -> Out {
-    let out = Out::new(name);
+fn interrupted(out: &Out, stops: &[(u64, usize)], last: usize) {
     for (k, (step, ranks)) in stops.iter().enumerate() {
         let more: &[&str] = if k == 0 { &[] } else { &["--restart", "latest"] };
-        out.finish(*ranks, *step, more);
+        out.finish(*ranks, *step, &[more, &FEW].concat());
     }
-    let words = out.finish(last, STEPS, &["--restart", "auto"]);
+    let words = out.finish(last, STEPS, &[&["--restart", "auto"], &FEW[..]].concat());
     assert!(words.contains("restart from"), "{words}");
     let summary = std::fs::read_to_string(out.path.join("summary.json")).expect("a summary");
     let summary: serde_json::Value = serde_json::from_str(&summary).expect("JSON");
     assert_eq!(summary["collective_output"], true, "H5Pget_mpio_no_collective_cause names a cause");
     assert_eq!((&summary["steps"], &summary["ranks"]), (&STEPS.into(), &last.into()));
-    out
 }
 
 #[test]
 fn interrupted_runs_have_the_bits_of_the_straight_one() {
+    let expected = compared("drum", Out::new);
+    assert_eq!(expected.pictures[0].len(), 24 + 1, "every 17 steps, and the last");
+}
+
+/// A machine in contact with the floor and with stones.
+#[test]
+fn and_so_have_runs_with_a_machine() {
+    let expected = compared("machine", |name| Out::of(name, MACHINE_CASE, &MACHINE_SETTINGS));
+    assert!(expected.machines.is_some_and(|text| text.lines().count() > 100));
+    if soak() {
+        compared("tamper", |name| Out::of(name, "inputs/tamper.toml", &MACHINE_SETTINGS));
+    }
+}
+
+fn compared(what: &str, out: impl Fn(&str) -> Out) -> Results {
     let mut random = Random::new(1);
-    let straight = Out::new("straight");
+    let straight = out(&format!("{what}-straight"));
     straight.finish(1, STEPS, &[]);
     let expected = straight.results();
-    assert_eq!(expected.pictures[0].len(), 24 + 1, "every 17 steps, and the last");
     let rounds = if soak() { 10 } else { 1 };
     for round in 0..rounds {
         for (count, ranks) in [(1, &[1, 4][..]), (2, &[4, 2, 1]), (5, &[2, 1, 4, 2, 1, 4]), (1, &[2, 1])] {
             let mut steps: Vec<u64> = (0..count).map(|_| 1 + random.below(STEPS - 1)).collect();
             steps.sort_unstable();
             let stops: Vec<(u64, usize)> = steps.into_iter().zip(ranks.iter().copied()).collect();
-            let what = format!("round {round}, stops {stops:?}, then {} ranks", ranks[count]);
+            let what = format!("{what}, round {round}, stops {stops:?}, then {} ranks", ranks[count]);
             println!("{what}");
-            let out = interrupted(&format!("stops-{round}-{count}-{}", ranks[0]), &stops, ranks[count]);
+            let out = out(&format!("stops-{round}-{count}-{}", ranks[0]));
+            interrupted(&out, &stops, ranks[count]);
             expected.assert_same(&out.results(), &what);
             vtk_reads(&out.path, &expected);
         }
     }
+    expected
 }
 
 /// A Python that has VTK.

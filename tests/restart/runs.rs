@@ -52,13 +52,19 @@ impl Random {
 pub struct Out {
     directory: Directory,
     pub path: PathBuf,
+    case: &'static str,
+    settings: &'static [&'static str],
 }
 
 impl Out {
     pub fn new(name: &str) -> Self {
+        Self::of(name, CASE, &SETTINGS)
+    }
+
+    pub fn of(name: &str, case: &'static str, settings: &'static [&'static str]) -> Self {
         let directory = Directory::new(&format!("restart-{name}"));
         let path = directory.file("out");
-        Self { directory, path }
+        Self { directory, path, case, settings }
     }
 
     /// A place beside the results.
@@ -68,10 +74,10 @@ impl Out {
 
     /// Runs the case here; the exit code and what was said.
     pub fn run(&self, ranks: usize, steps: u64, more: &[&str]) -> (i32, String) {
-        let (case, out) = (project(CASE).display().to_string(), self.path.display().to_string());
+        let (case, out) = (project(self.case).display().to_string(), self.path.display().to_string());
         let steps = steps.to_string();
         let mut arguments = vec!["run", &case, "--out", &out, "--threads", "1", "--steps", &steps];
-        arguments.extend(SETTINGS);
+        arguments.extend(self.settings);
         arguments.extend(more);
         breccia(ranks, &arguments)
     }
@@ -92,11 +98,11 @@ impl Out {
         }
         command
             .arg("run")
-            .arg(project(CASE))
+            .arg(project(self.case))
             .arg("--out")
             .arg(&self.path)
             .args(["--threads", "1", "--steps", &steps.to_string()])
-            .args(SETTINGS)
+            .args(self.settings)
             .args(more)
             .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
             .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
@@ -142,6 +148,7 @@ pub fn send(signal: &str, processes: &[u32]) {
 pub struct Results {
     pub digest: String,
     pub series: String,
+    pub machines: Option<String>,
     pub pictures: Vec<Vec<Picture>>,
 }
 
@@ -162,6 +169,7 @@ impl Results {
         Results {
             digest: breccia::output::digest(&path.join("final.h5")).expect("a final state"),
             series,
+            machines: std::fs::read_to_string(path.join("machines.csv")).ok(),
             pictures: ["bodies.vtkhdf", "contacts.vtkhdf"].map(|name| pictures(&path.join(name))).into(),
         }
     }
@@ -176,6 +184,7 @@ impl Results {
             self.series.lines().count(),
             other.series.lines().count()
         );
+        assert!(self.machines == other.machines, "{what}: the series of the machines");
         for (own, other) in self.pictures.iter().zip(&other.pictures) {
             let times =
                 |pictures: &[Picture]| pictures.iter().map(|picture| picture.time).collect::<Vec<_>>();
