@@ -166,7 +166,7 @@ fn many_grains_are_placed_in_tiles() {
     let mut together = threads::run(4, |comm| build(&case, comm).expect("a scene").scene.grains).concat();
     together.sort_by_key(|body| body.id);
     assert_eq!(together, alone);
-    let low = many.replace("1.5, 100]", "1.5, 0.1]");
+    let low = many.replace("1.5, 100] }", "1.5, 0.1] }\ngrow = \"none\"");
     let message = build(&self::case(&low), &Solo).err().expect("too low").to_string();
     assert!(message.contains("of 45000 bodies fit"), "{message}");
 }
