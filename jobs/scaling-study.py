@@ -63,22 +63,24 @@ def run(options, ranks, repeat):
     if done.returncode != 0:
         sys.exit(f"{shlex.join(command)}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
     summary = json.load(open(out / "summary.json"))
+    rows = list(csv.DictReader(open(out / "series.csv")))
+    mean = lambda column: sum(float(row[column]) for row in rows) / len(rows)
     phases = {phase["name"]: phase for phase in summary["phases"]}
     # What a step costs: without reading, writing and what only the run's loop does.
     in_step = [phase for phase in phases.values() if phase["name"] not in ("output", "other")]
     return {
         "ranks": ranks,
         "repeat": repeat,
-        "steps": summary["steps"],
+        "steps": options.steps,
         "bodies": summary["free_bodies"],
-        "contact_points": round(summary["contact_points"]["mean"]),
-        "sweeps": summary["sweeps"]["mean"],
-        "step_ms": 1e3 * sum(phase["max"] for phase in in_step) / summary["steps"],
-        "solve_ms": 1e3 * phases["solve"]["max"] / summary["steps"],
-        "detect_ms": 1e3 * phases["detect"]["max"] / summary["steps"],
-        "waiting_ms": 1e3 * sum(phase["waiting"][2] for phase in in_step) / summary["steps"],
-        "messages_per_step": sum(phase["messages"][2] for phase in in_step) / summary["steps"],
-        "bytes_per_step": sum(phase["bytes"][2] for phase in in_step) / summary["steps"],
+        "contact_points": round(mean("contact_points")),
+        "sweeps": mean("sweeps"),
+        "step_ms": 1e3 * sum(phase["max"] for phase in in_step) / options.steps,
+        "solve_ms": 1e3 * phases["solve"]["max"] / options.steps,
+        "detect_ms": 1e3 * phases["detect"]["max"] / options.steps,
+        "waiting_ms": 1e3 * sum(phase["waiting"][2] for phase in in_step) / options.steps,
+        "messages_per_step": sum(phase["messages"][2] for phase in in_step) / options.steps,
+        "bytes_per_step": sum(phase["bytes"][2] for phase in in_step) / options.steps,
         "memory_MB": max(summary["peak_memory"]) / 1e6,
         "digest": summary["digest"],
     }

@@ -129,7 +129,7 @@ pub(super) fn account(
     let each = each.map_or(String::new(), |each| format!("; {each:.1} ns per contact point and sweep"));
     log.say(&format!(
         "\n{} steps in {}, after {} of set-up{each}",
-        summary.steps,
+        table.steps,
         clock(summary.seconds_total),
         clock(summary.seconds_setup)
     ));

@@ -295,7 +295,7 @@ impl Run<'_> {
         let mut costs: Vec<(&str, Cost)> = stepper.timers().phases().collect();
         costs.push(("output", Cost { seconds: self.output_seconds, ..Default::default() }));
         let mut table = PhaseTable::gather(&costs, begun.elapsed().as_secs_f64(), comm);
-        table.steps = statistics.steps;
+        table.steps = stepper.scene().step - self.restarted_from.unwrap_or(0);
         let observed = stepper.observe();
         let (status, message) = status(&outcome);
         let summary = Summary {
