@@ -102,8 +102,11 @@ fn a_settled_pile() {
 #[test]
 fn the_accelerated_solver() {
     let arrangements = [(1, "2"), (2, "1"), (3, "1")];
-    let more = ["--set", "solver.maximum_sweeps=40", "--set", "solver.acceleration=conjugate-gradient"];
-    same_on_all("inputs/stones1000-settled.toml", "4", &arrangements, &more);
+    for acceleration in ["conjugate-gradient", "momentum"] {
+        let acceleration = format!("solver.acceleration={acceleration}");
+        let more = ["--set", "solver.maximum_sweeps=40", "--set", &acceleration];
+        same_on_all("inputs/stones1000-settled.toml", "4", &arrangements, &more);
+    }
 }
 
 #[test]

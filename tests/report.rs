@@ -197,7 +197,7 @@ fn many(directory: &Path, count: u64, frames: usize) {
 fn many_bodies_keep_the_page_small() {
     let soak = std::env::var_os("BRECCIA_SOAK").is_some();
     let directory = Directory::new("report-many");
-    many(&directory.0, if soak { 100_000 } else { 14_000 }, if soak { 12 } else { 3 });
+    many(&directory.0, if soak { 100_000 } else { 12_500 }, if soak { 12 } else { 2 });
     let text = page(&directory.0);
     assert!(
         text.contains("256 sample shapes"),

@@ -55,8 +55,10 @@ impl Ready {
                 candidates: &candidates,
                 scene: &self.scene,
                 machines: &machines,
-                stored: [None, None],
+                stored: [&self.scene.impulses; 2],
+                warm_start: false,
                 time_step: self.physics.time_step,
+                takes_part: assemble::TakesPart::Closed,
             },
         );
         assembled.problem
@@ -153,6 +155,7 @@ pub fn stones1000(path: &str) -> (Scene, Physics) {
         warm_start: true,
         penetration_correction: 0.0,
         correction_slop: 0.0,
+        penetration_limit: 0.0,
     };
     (scene, physics)
 }

@@ -106,10 +106,13 @@ impl Convex {
     pub fn aabb(&self, pose: &Pose) -> Aabb {
         match self {
             Convex::Sphere { radius } => Aabb { min: pose.position, max: pose.position }.inflated(*radius),
-            Convex::Polyhedron(polyhedron) => polyhedron
-                .vertices
-                .iter()
-                .fold(Aabb::empty(), |all, vertex| all.with_point(&pose.point(vertex))),
+            Convex::Polyhedron(polyhedron) => {
+                // A matrix turns many points for the price of a few quaternion products.
+                let rotation = pose.rotation.to_rotation_matrix().into_inner();
+                let turned = polyhedron.vertices.iter().map(|vertex| rotation * vertex);
+                let bounds = turned.fold(Aabb::empty(), |all, point| all.with_point(&point));
+                Aabb { min: bounds.min + pose.position, max: bounds.max + pose.position }
+            }
             Convex::HalfSpace => {
                 Aabb { min: Vec3::repeat(f64::NEG_INFINITY), max: Vec3::repeat(f64::INFINITY) }
             }

@@ -78,7 +78,7 @@ pub static CASE: Section = plain(
             Kind::Tables(&MACHINE, 0),
             "",
             Optional("no machines"),
-            "Articulated mechanisms, one `[[machine]]` each. A case with a machine can be checked (`breccia check` prints the mechanism), not yet run.",
+            "Articulated mechanisms, one `[[machine]]` each. `breccia check` prints them.",
         ),
         key(
             "start",

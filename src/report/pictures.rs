@@ -1,6 +1,6 @@
 //! Pictures of the stage: which times, from where, and what is in them.
 
-use super::raster::{Camera, Picture, Triangle, V3, count_visible, render};
+use super::raster::{Camera, Picture, Triangle, V3, count_seen, render};
 use super::stage::{Actor, Form, Role, Scene, Stage};
 use crate::geometry::{Aabb, Pose, Vec3};
 use crate::output::reader::unit_sphere;
@@ -79,7 +79,7 @@ fn shot(
     Shot { time: scene.time, step: scene.step, picture }
 }
 
-/// The direction, out of some around the scene, from which most of the grains can be seen; the first unless another is clearly better.
+/// The direction, out of some around the scene, from which most grains can be seen; the first unless another is clearly better.
 fn best_direction(stage: &Stage, scene: &Scene, up: Vec3) -> V3 {
     let bounds = surroundings(stage, std::slice::from_ref(scene));
     let (triangles, grains) = triangles(stage, scene, bounds.as_ref());
@@ -104,10 +104,11 @@ fn best_direction(stage: &Stage, scene: &Scene, up: Vec3) -> V3 {
     };
     let score = |index: usize| {
         let camera = Camera::around(&points, direction(candidates[index]), single(&up), 1.5, fill(stage));
-        let seen = count_visible(&triangles, &camera, [180, 120], |triangle| grains[triangle]) as f64;
-        if index == 0 { 1.4 * seen } else { seen }
+        let seen = count_seen(&triangles, &grains, &camera, [240, 160]) as f64;
+        if index == 0 { 1.15 * seen } else { seen }
     };
-    let best = (0..candidates.len()).max_by(|&a, &b| score(a).total_cmp(&score(b)).then(b.cmp(&a)));
+    let scores: Vec<f64> = (0..candidates.len()).map(score).collect();
+    let best = (0..scores.len()).max_by(|&a, &b| scores[a].total_cmp(&scores[b]).then(b.cmp(&a)));
     direction(candidates[best.unwrap_or(0)])
 }
 
@@ -148,15 +149,15 @@ fn single(vector: &Vec3) -> V3 {
     V3::new(vector.x as f32, vector.y as f32, vector.z as f32)
 }
 
-/// The triangles of a scene, and for each whether it belongs to a grain. Walls are cut to what lies around `bounds`.
-fn triangles(stage: &Stage, scene: &Scene, bounds: Option<&Aabb>) -> (Vec<Triangle>, Vec<bool>) {
+/// The triangles of a scene, and for each the grain that it belongs to, if any. Walls are cut to what lies around `bounds`.
+fn triangles(stage: &Stage, scene: &Scene, bounds: Option<&Aabb>) -> (Vec<Triangle>, Vec<Option<u32>>) {
     let spheres = stage.actors.iter().filter(|actor| matches!(actor.form, Form::Sphere { .. })).count();
     let refinement = sphere_refinement(spheres);
     let sphere = unit_sphere(refinement);
     let planes = planes(stage, scene);
     let mut all = Vec::new();
     let mut grains = Vec::new();
-    for (actor, pose) in stage.actors.iter().zip(&scene.poses) {
+    for (number, (actor, pose)) in stage.actors.iter().zip(&scene.poses).enumerate() {
         let Some(pose) = pose else { continue };
         match &actor.form {
             Form::Hull(mesh) => {
@@ -183,7 +184,7 @@ fn triangles(stage: &Stage, scene: &Scene, bounds: Option<&Aabb>) -> (Vec<Triang
                 all.extend(wall(&corners, &planes, bounds, actor.colour));
             }
         }
-        grains.resize(all.len(), actor.role == Role::Grain);
+        grains.resize(all.len(), (actor.role == Role::Grain).then_some(number as u32));
     }
     (all, grains)
 }

@@ -308,15 +308,16 @@ fn visible(
     (flat, seen)
 }
 
-/// How many samples of a small picture show triangles for which `wanted` holds.
-pub fn count_visible(
+/// How many different owners are seen in a small picture; `owners` has one for each triangle, or none.
+pub fn count_seen(
     triangles: &[Triangle],
+    owners: &[Option<u32>],
     camera: &Camera,
-    size: [usize; 2],
-    wanted: impl Fn(usize) -> bool,
+    [width, height]: [usize; 2],
 ) -> usize {
-    let (_, seen) = visible(triangles, camera, size[0], size[1]);
-    seen.iter().filter(|&&index| index != NOTHING && wanted(index as usize)).count()
+    let (_, seen) = visible(triangles, camera, width, height);
+    let owner = |&index: &u32| if index == NOTHING { None } else { owners[index as usize] };
+    seen.iter().filter_map(owner).collect::<std::collections::BTreeSet<u32>>().len()
 }
 
 /// The picture that a camera takes; `up` is where the sky is.
@@ -456,8 +457,10 @@ mod tests {
         let front = from_above(&wall);
         let mut back = front;
         (back.eye, back.back, back.right) = (-front.eye, -front.back, -front.right);
-        assert!(count_visible(&wall, &front, [20, 20], |_| true) > 300);
-        assert_eq!(count_visible(&wall, &back, [20, 20], |_| true), 0);
+        let owners = [Some(1), Some(2)];
+        assert_eq!(count_seen(&wall, &owners, &front, [20, 20]), 2);
+        assert_eq!(count_seen(&wall, &[Some(1), None], &front, [20, 20]), 1);
+        assert_eq!(count_seen(&wall, &owners, &back, [20, 20]), 0);
     }
 
     #[test]

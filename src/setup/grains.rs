@@ -100,11 +100,7 @@ impl Tiles {
         // About square: as many along an axis as its length asks for.
         let along_x = (wanted * extent.x / extent.y).sqrt().round().clamp(1.0, wanted);
         let along_y = (wanted / along_x).ceil().clamp(1.0, wanted);
-        Self {
-            grains: placing.count,
-            along: [along_x as u64, along_y as u64],
-            region: placing.region.clone(),
-        }
+        Self { grains: placing.count, along: [along_x as u64, along_y as u64], region: placing.region }
     }
 
     fn count(&self) -> u64 {
@@ -123,11 +119,11 @@ impl Tiles {
 
     fn region(&self, tile: u64) -> Aabb {
         let place = [tile % self.along[0], tile / self.along[0]];
-        let mut region = self.region.clone();
-        for axis in 0..2 {
+        let mut region = self.region;
+        for (axis, place) in place.into_iter().enumerate() {
             let step = (self.region.max[axis] - self.region.min[axis]) / self.along[axis] as f64;
-            region.min[axis] = self.region.min[axis] + step * place[axis] as f64;
-            region.max[axis] = self.region.min[axis] + step * (place[axis] + 1) as f64;
+            region.min[axis] = self.region.min[axis] + step * place as f64;
+            region.max[axis] = self.region.min[axis] + step * (place + 1) as f64;
         }
         region
     }

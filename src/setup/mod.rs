@@ -223,6 +223,7 @@ fn solver(case: &Case) -> solve::Options {
         acceleration: match case.solver.acceleration {
             input::Acceleration::None => solve::Acceleration::None,
             input::Acceleration::ConjugateGradient => solve::Acceleration::ConjugateGradient,
+            input::Acceleration::Momentum => solve::Acceleration::Momentum,
         },
     }
 }

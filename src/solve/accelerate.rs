@@ -1,12 +1,26 @@
-//! Fewer sweeps: a nonlinear conjugate gradient on the Gauss–Seidel iteration [SilcowitzHansen2010].
+//! Fewer sweeps: extrapolation between the sweeps of the Gauss–Seidel iteration.
 //!
-//! A sweep takes impulses `r` to `G(r)`; its step `d = G(r) − r` plays the negative gradient. With Fletcher and Reeves' factor
+//! A sweep takes impulses `r` to `G(r)`; its step `d = G(r) − r` plays the negative gradient.
+//!
+//! *Conjugate gradient* [SilcowitzHansen2010], with Fletcher and Reeves' factor:
 //!
 //! ```text
 //! β = ‖d_k‖² / ‖d_{k−1}‖²,      r_{k+1} = G(r_k) + β p_{k−1},      p_k = β p_{k−1} + d_k,      restart (p = 0) when β > 1
 //! ```
 //!
-//! The norm weights each entry with the diagonal of `W`, so that it does not depend on units or on how heavy a stone is. Velocities are
+//! *Momentum* [Nesterov1983]:
+//!
+//! ```text
+//! y_{k+1} = G(y_k) + β_k ( G(y_k) − G(y_{k−1}) ),     β_k = min( k / (k + 6), 1 − g ),     g = 0.05 at first
+//! ```
+//!
+//! Two things hold it back. Every third sweep k begins anew if the step turns against the way gone, `⟨G(y_k) − y_k, G(y_k) − G(y_{k−1})⟩ < 0`
+//! [ODonoghue2015]: without this a sphere packing took 400 sweeps to 1e-3, with it 110. And with friction no function must fall from
+//! sweep to sweep, so the measured residual has the last word: without a better one for 300 sweeps g doubles and k begins anew; at
+//! g = 1 the sweeps are plain. (A restart whenever the steps grow, as for the conjugate gradient, would be far too often: stones at rest, cold,
+//! to 1e-3: 7540 sweeps plain, more than 4000 with that rule, 410 without.)
+//!
+//! For the conjugate gradient: the norm weights each entry with the diagonal of `W`, so that it does not depend on units or on how heavy a stone is. Velocities are
 //! linear in the impulses: the direction is kept in both spaces and nothing is rebuilt. `‖d‖²` is summed exactly over manifolds, so β has the
 //! same bits on any number of ranks. An extrapolated impulse may leave its cone; the next visit puts it back, and
 //! residuals are measured right after a sweep, never after an extrapolation.
@@ -80,5 +94,151 @@ impl ConjugateGradient {
                 }
             }
         }
+    }
+}
+
+/// Nesterov's momentum on the sweep.
+pub struct Momentum {
+    /// After the last sweep.
+    impulses: Vec<super::sweep::Impulse>,
+    velocities: Vec<Twist>,
+    /// Before this sweep.
+    start: Vec<super::sweep::Impulse>,
+    /// Sweeps since the last restart.
+    age: u32,
+    /// 1 − β at most; doubled when the residual stalls.
+    gap: f64,
+    best: f64,
+    /// Measurements since the residual was last much better than ever before.
+    waited: usize,
+}
+
+/// How slowly β grows: `k / (k + 6)`. Easy problems are over before it is large; hard ones lose little.
+const GROWTH: f64 = 6.0;
+/// Of `1 − β` at the start. Twenty times the step of plain sweeps in the long run; beyond, it swings.
+const GAP: f64 = 0.05;
+/// Sweeps between two tests of the direction: a test costs a third of a sweep where each contact has one point.
+const TEST_EVERY: u32 = 3;
+/// Sweeps without a better residual before the momentum is halved.
+const PATIENCE: usize = 300;
+
+impl Momentum {
+    pub fn new(sweep: &mut Sweep) -> Self {
+        sweep.hub.remember();
+        let impulses: Vec<_> = sweep.row_impulses().collect();
+        Self {
+            start: impulses.clone(),
+            impulses,
+            velocities: sweep.velocities.clone(),
+            age: 0,
+            gap: GAP,
+            best: f64::INFINITY,
+            waited: 0,
+        }
+    }
+
+    /// Takes note of a residual measured after `sweeps` more sweeps. The same on every rank.
+    pub fn observe(&mut self, residual: f64, sweeps: usize) {
+        if residual < 0.9 * self.best {
+            (self.best, self.waited) = (residual, 0);
+            return;
+        }
+        self.waited += sweeps;
+        if self.waited >= PATIENCE {
+            (self.gap, self.age, self.waited) = ((2.0 * self.gap).min(1.0), 0, 0);
+        }
+    }
+
+    /// Goes on the way from the last sweep to this one, or begins anew. Collective.
+    pub fn extrapolate(&mut self, sweep: &mut Sweep, interface: &mut dyn Interface) {
+        self.age += 1;
+        if self.age.is_multiple_of(TEST_EVERY) {
+            let mut sum = [ExactSum::default()];
+            sweep.add_momentum_product(&self.start, &self.impulses, &mut sum[0]);
+            interface.sum(&mut sum);
+            if sum[0].value() < 0.0 {
+                self.age = 0;
+            }
+        }
+        let age = f64::from(self.age);
+        let beta = (age / (age + GROWTH)).min(1.0 - self.gap);
+        sweep.add_momentum(beta, &mut self.impulses, &mut self.start);
+        for (velocity, last) in sweep.velocities.iter_mut().zip(&mut self.velocities) {
+            let now = *velocity;
+            for axis in 0..3 {
+                velocity.linear[axis] += beta * (now.linear[axis] - last.linear[axis]);
+                velocity.angular[axis] += beta * (now.angular[axis] - last.angular[axis]);
+            }
+            *last = now;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::colour::{Link, colour};
+    use super::super::problem::{Inertia, Manifold, Point, Problem, contact_frame};
+    use super::super::solver::{Acceleration, Alone, Options, solve};
+    use super::super::{Hub, problem::Twist};
+    use crate::geometry::{Mat3, Vec3};
+    use crate::scene::{BodyId, ManifoldKey};
+
+    /// A column of spheres on a floor: the weight of all has to find its way down, contact by contact.
+    fn column(count: u32) -> Problem {
+        let mut problem = Problem::default();
+        for body in 0..=count {
+            let floor = body == count;
+            problem.inertia.push(if floor {
+                Inertia::default()
+            } else {
+                Inertia::new(1.0, &(Mat3::identity() * 2.5))
+            });
+            let falling = Vec3::new(0.0, 0.0, if floor { 0.0 } else { -1e-2 });
+            problem.free_velocity.push(Twist::new(falling, Vec3::zeros()));
+            let (lower, upper) = if body == 0 { (0, count) } else { (body - 1, body % count) };
+            if body < count {
+                let slots = [lower.min(upper), lower.max(upper)];
+                let up = if body == 0 { -Vec3::z() } else { Vec3::z() };
+                let key = ManifoldKey { bodies: slots.map(|slot| BodyId(slot.into())), parts: [0, 0] };
+                let first_point = problem.points.len() as u32;
+                problem.manifolds.push(Manifold {
+                    key,
+                    slots,
+                    frame: contact_frame(up),
+                    friction: 0.5,
+                    first_point,
+                });
+                problem.points.push(Point { arms: [up, -up], bias: 0.0, impulse: [0.0; 3] });
+            }
+        }
+        problem
+    }
+
+    #[test]
+    fn every_acceleration_finds_the_weight_of_a_column() {
+        let count = 30;
+        let problem = column(count);
+        let slot = |slot: u32| (slot < count).then_some(slot);
+        let links: Vec<Link> =
+            problem.manifolds.iter().map(|m| Link { key: m.key, slots: m.slots.map(slot) }).collect();
+        let colours = colour(&links, count as usize);
+        let mut sweeps = Vec::new();
+        for acceleration in [Acceleration::None, Acceleration::ConjugateGradient, Acceleration::Momentum] {
+            let options =
+                Options { tolerance: 1e-6, maximum_sweeps: 20_000, acceleration, ..Options::default() };
+            let solution = solve(&problem, &Hub::default(), &colours, &options, |_| false, &mut Alone);
+            assert!(solution.converged, "{acceleration:?}");
+            // The floor carries all of them, the topmost contact one.
+            let carried: Vec<f64> = solution.impulses.iter().map(|impulse| impulse[0] / 1e-2).collect();
+            for (contact, carried) in carried.iter().enumerate() {
+                let above = f64::from(count) - contact as f64;
+                assert!(
+                    (carried - above).abs() < 1e-2,
+                    "{acceleration:?}: contact {contact} carries {carried}"
+                );
+            }
+            sweeps.push(solution.sweeps);
+        }
+        assert!(4 * sweeps[1] < sweeps[0] && 4 * sweeps[2] < sweeps[0], "{sweeps:?}");
     }
 }

@@ -242,6 +242,22 @@ impl HubSweep {
         }
     }
 
+    /// `r ← r + β (r − last)`, `last ← r`, and the same for the machines' velocities; `last` is what [`Self::remember`] kept at first.
+    pub(super) fn add_momentum(&mut self, beta: f64) {
+        for (row, last) in self.rows.iter_mut().zip(&mut self.before.impulses) {
+            let now = row.impulse;
+            row.impulse += (now - *last) * beta;
+            *last = now;
+        }
+        for (velocity, last) in self.machine_velocities.iter_mut().zip(&mut self.before.velocities) {
+            for (velocity, last) in velocity.iter_mut().zip(last) {
+                let now = *velocity;
+                *velocity += beta * (now - *last);
+                *last = now;
+            }
+        }
+    }
+
     /// `r ← r + β p`, `p ← β p + (r − before)`, and the same for the machines' velocities.
     pub(super) fn extrapolate(&mut self, beta: f64) {
         let rows = self.rows.iter_mut().zip(&self.before.impulses).zip(&mut self.direction.impulses);

@@ -1,6 +1,6 @@
 //! Sweeps until the residual is met.
 
-use super::accelerate::ConjugateGradient;
+use super::accelerate::{ConjugateGradient, Momentum};
 use super::assembled::Method;
 use super::colour::Colours;
 use super::hub::Hub;
@@ -27,6 +27,8 @@ pub enum Acceleration {
     None,
     /// [`ConjugateGradient`].
     ConjugateGradient,
+    /// [`Momentum`].
+    Momentum,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -128,9 +130,10 @@ pub fn solve(
 ) -> Solution {
     let mut sweep = Sweep::new(problem, hub, colours, options.law, shared);
     sweep.start(interface);
-    let mut gradient = match options.acceleration {
-        Acceleration::None => None,
-        Acceleration::ConjugateGradient => Some(ConjugateGradient::new(&sweep)),
+    let mut between = match options.acceleration {
+        Acceleration::None => Between::Nothing,
+        Acceleration::ConjugateGradient => Between::Gradient(ConjugateGradient::new(&sweep)),
+        Acceleration::Momentum => Between::Momentum(Momentum::new(&mut sweep)),
     };
     let mut sweeps = 0;
     loop {
@@ -145,18 +148,41 @@ pub fn solve(
                 HubSolution { impulses: sweep.hub.impulses(), velocities: sweep.hub.machine_velocities };
             return Solution { velocities: sweep.velocities, impulses, hub, sweeps, residual, converged };
         }
+        if let Between::Momentum(momentum) = &mut between {
+            momentum.observe(residual.natural_map, options.check_every);
+        }
         for k in 0..options.check_every.min(options.maximum_sweeps - sweeps) {
-            match &mut gradient {
-                None => sweep.run(interface),
-                Some(gradient) => {
-                    // Not before the first sweep, and not before a measurement: see `accelerate`.
-                    if k > 0 || sweeps > 0 {
-                        gradient.extrapolate(&mut sweep);
-                    }
-                    gradient.sweep(&mut sweep, interface);
-                }
-            }
+            // Not before the first sweep, and not before a measurement: see `accelerate`.
+            between.sweep(&mut sweep, k > 0 || sweeps > 0, interface);
             sweeps += 1;
+        }
+    }
+}
+
+/// What happens between sweeps, with its memory.
+enum Between {
+    Nothing,
+    Gradient(ConjugateGradient),
+    Momentum(Momentum),
+}
+
+impl Between {
+    /// An extrapolation, if asked for, and a sweep. Collective.
+    fn sweep(&mut self, sweep: &mut Sweep, extrapolate: bool, interface: &mut dyn Interface) {
+        match self {
+            Between::Nothing => sweep.run(interface),
+            Between::Gradient(gradient) => {
+                if extrapolate {
+                    gradient.extrapolate(sweep);
+                }
+                gradient.sweep(sweep, interface);
+            }
+            Between::Momentum(momentum) => {
+                if extrapolate {
+                    momentum.extrapolate(sweep, interface);
+                }
+                sweep.run(interface);
+            }
         }
     }
 }

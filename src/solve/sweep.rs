@@ -138,6 +138,14 @@ impl Sweep {
         partial
     }
 
+    /// What a sweep reads and writes at least, if nothing stays in a cache: blocks, rows, and the velocities of the lanes' bodies.
+    pub fn bytes_per_sweep(&self) -> usize {
+        let Blocks { blocks, rows, .. } = &self.blocks;
+        let (block, row, impulse) =
+            (size_of::<super::block::Block>(), size_of::<Row>(), size_of::<Impulse>());
+        blocks.len() * (block + 4 * LANES * size_of::<Twist>()) + rows.len() * (row + impulse)
+    }
+
     /// The impulses in the problem's order.
     pub fn impulses(&self, points: usize) -> Vec<[f64; 3]> {
         let mut impulses = vec![[0.0; 3]; points];
@@ -183,5 +191,33 @@ impl Sweep {
             }
         }
         self.hub.extrapolate(beta);
+    }
+
+    /// `last ← r`, `start ← r ← r + β (r − last)`.
+    pub(super) fn add_momentum(&mut self, beta: f64, last: &mut [Impulse], start: &mut [Impulse]) {
+        let factor = F64x8::splat(beta);
+        for ((row, last), start) in self.blocks.rows.iter_mut().zip(last).zip(start) {
+            for axis in 0..3 {
+                let now = row.impulse[axis];
+                row.impulse[axis] += factor * (now - last[axis]);
+                last[axis] = now;
+                start[axis] = row.impulse[axis];
+            }
+        }
+        self.hub.add_momentum(beta);
+    }
+
+    /// Adds `⟨r − start, r − last⟩` of each manifold, weighted as [`Self::add_squared_steps`]. Machines are left out: their contacts are few.
+    pub(super) fn add_momentum_product(&self, start: &[Impulse], last: &[Impulse], sum: &mut ExactSum) {
+        let Blocks { blocks, rows, weights, .. } = &self.blocks;
+        for block in blocks {
+            let mut product = F64x8::default();
+            for place in block.first_row as usize..block.end_row as usize {
+                let (now, start, last) = (&rows[place].impulse, &start[place], &last[place]);
+                let way = |axis: usize| (now[axis] - start[axis]) * (now[axis] - last[axis]);
+                product += way(0) * weights[place].normal + (way(1) + way(2)) * weights[place].tangent;
+            }
+            product.0.into_iter().filter(|&product| product != 0.0).for_each(|product| sum.add(product));
+        }
     }
 }

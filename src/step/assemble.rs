@@ -17,8 +17,6 @@ pub struct PointInfo {
     pub gap: f64,
     /// World, in the middle between the two surfaces.
     pub position: Vec3,
-    /// How far apart the surfaces ought to be already, m: with [`TakesPart::All`] after an impact, else 0.
-    pub lead: f64,
 }
 
 /// The home of a contact: its first free body; if there is none, the first that belongs to a machine.
@@ -71,9 +69,7 @@ pub enum TakesPart {
     /// Closed ones, and those that carried an impulse in the last step. Where bodies rest without overlap, the curvature of their
     /// motion would otherwise open a contact at `q_m` for a step and let it strike in the next one.
     ClosedOrHeld,
-    /// All that were found, to move bodies apart at the end of a step. Points that an impact drives apart have a lead: they are to be where
-    /// they would be had they left each other at the start of the step. The impact came up to half a step before or after that, so
-    /// that on average nothing comes late.
+    /// All that were found, to move bodies apart at the end of a step.
     All,
 }
 
@@ -204,12 +200,7 @@ impl Assembler<'_> {
             move |point| {
                 let position = (point.on_a + point.on_b) * 0.5;
                 let arms = self.bodies.map(|body| position - body.pose.position);
-                let mut info = PointInfo { feature: point.feature, gap: point.gap, position, lead: 0.0 };
-                let bounces = self.law.activation == Activation::GapActivated && self.law.restitution > 0.0;
-                if self.parts.takes_part == TakesPart::All && bounces && held(point.feature) {
-                    info.lead = self.parts.time_step * self.normal_velocity(&info, &arms).max(0.0);
-                }
-                (info, arms)
+                (PointInfo { feature: point.feature, gap: point.gap, position }, arms)
             },
         )
     }
@@ -233,14 +224,11 @@ impl Assembler<'_> {
         match self.law.activation {
             Activation::Predictive => info.gap.max(0.0) / self.parts.time_step,
             Activation::GapActivated if self.law.restitution == 0.0 => 0.0,
-            Activation::GapActivated => self.law.restitution * self.normal_velocity(info, arms),
+            Activation::GapActivated => {
+                let before = [0, 1].map(|side| self.velocity_before(side, info, arms));
+                self.law.restitution * self.frame[0].dot(&(before[1] - before[0]))
+            }
         }
-    }
-
-    /// At the start of the step; at its end, once it is finished.
-    fn normal_velocity(&self, info: &PointInfo, arms: &[Vec3; 2]) -> f64 {
-        let before = [0, 1].map(|side| self.velocity_before(side, info, arms));
-        self.frame[0].dot(&(before[1] - before[0]))
     }
 
     fn velocity_before(&self, side: usize, info: &PointInfo, arms: &[Vec3; 2]) -> Vec3 {

@@ -64,13 +64,13 @@ pub fn correct(
         return None;
     }
     let bias = |gap: f64| bias(gap, physics);
-    let (problem, hub) = (from_rest(assembled, bias), gathered.from_rest(bias));
+    let (problem, hub) = (starting_at_rest(assembled, bias), gathered.starting_at_rest(bias));
     let solution = solve::solve(&problem, &hub, colours, &OPTIONS, shared, interface);
     Some(Shifts { bodies: solution.velocities, machines: solution.hub.velocities })
 }
 
 /// The same contacts without friction, between bodies at rest.
-pub fn from_rest(assembled: &Assembled, bias: impl Fn(f64) -> f64) -> Problem {
+pub fn starting_at_rest(assembled: &Assembled, bias: impl Fn(f64) -> f64) -> Problem {
     let mut problem = Problem {
         free_velocity: vec![Twist::default(); assembled.problem.inertia.len()],
         ..assembled.problem.clone()
@@ -80,7 +80,7 @@ pub fn from_rest(assembled: &Assembled, bias: impl Fn(f64) -> f64) -> Problem {
     }
     for (point, info) in problem.points.iter_mut().zip(&assembled.points) {
         point.impulse = [0.0; 3];
-        point.bias = bias(info.gap - info.lead);
+        point.bias = bias(info.gap);
     }
     problem
 }

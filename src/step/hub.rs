@@ -34,7 +34,7 @@ struct Row {
     frame: [Vec3; 3],
     friction: f64,
     points: Vec<HubPoint>,
-    /// Gap, less its lead, and place of each point.
+    /// Gap and place of each point.
     places: Vec<(f64, Vec3)>,
 }
 
@@ -220,7 +220,7 @@ fn send_rows(contacts: &[HubContact], here: &Here) -> Vec<(usize, Found)> {
             frame: contact.frame,
             friction: contact.friction,
             points: contact.points.clone(),
-            places: contact.infos.iter().map(|info| (info.gap - info.lead, info.position)).collect(),
+            places: contact.infos.iter().map(|info| (info.gap, info.position)).collect(),
         };
         outgoing.entry(OWNER).or_default().rows.push(row);
     }
@@ -328,7 +328,7 @@ fn collect(mut rows: Vec<(usize, Row)>, machines: &Machines) -> (Gathered, Vec<B
 
 impl Gathered {
     /// The problem of [`super::correct`]: displacement velocities from rest, without friction.
-    pub fn from_rest(&self, bias: impl Fn(f64) -> f64) -> Hub {
+    pub fn starting_at_rest(&self, bias: impl Fn(f64) -> f64) -> Hub {
         let mut hub = self.hub.clone();
         hub.machines.iter_mut().for_each(|machine| machine.free_velocity.fill(0.0));
         hub.bodies.iter_mut().for_each(|(_, free)| *free = Twist::default());

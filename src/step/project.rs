@@ -1,16 +1,15 @@
 //! No overlap deeper than a limit at the end of a step: bodies are moved apart, in positions only.
 //!
 //! A gap-activated contact acts once `q_m` lies behind the surface: by then a body has gone in by up to `h v`. Where a limit `L` is set,
-//! contacts are looked for again at `q_{n+1}`, and while there is one with `g < lead − L` all bodies move by the displacements `d` of
+//! contacts are looked for again at `q_{n+1}`, and while there is one with `g < −L` all bodies move by the displacements `d` of
 //!
 //! ```text
-//! 0 ≤ d_n + g − lead + L/2 ⊥ p ≥ 0      no friction, masses as weights: the nearest such place, linearised at q_{n+1}
-//! lead = h V_n⁺ where an impact in this step left V_n⁺ > 0, else 0
+//! 0 ≤ d_n + g + L/2 ⊥ p ≥ 0      no friction, masses as weights: the nearest such place, linearised at q_{n+1}
 //! ```
 //!
 //! then gaps and Jacobians are taken anew. Half of `L` is left, so that a body at rest stays in contact. Velocities do not change: whatever
-//! still approaches is stopped by the contact law of the next step, which sees its speed as it was. The lead makes up for the time
-//! that a body would lose by starting again from the surface at the end of the step of its impact.
+//! still approaches is stopped by the contact law of the next step, which sees its speed as it was. So an impact comes
+//! in the step in which it would have come, and after it the body starts from the surface at the end of that step.
 
 use super::assemble::TakesPart;
 use super::halo::HaloMemory;
@@ -84,12 +83,10 @@ impl Projector {
         let contacts = self.detector.detect(&view.candidates, owns, meet);
         let mut assembled = view.assemble(&contacts, scene, machines, &halo, physics, TakesPart::All);
         let infos = assembled.points.iter().chain(assembled.hub.iter().flat_map(|contact| &contact.infos));
-        let lack = infos.clone().map(|point| point.lead - point.gap).fold(0.0, f64::max);
-        let mut worst = [lack, infos.map(|point| -point.gap).fold(0.0, f64::max)];
-        comm.max_f64(&mut worst);
-        let [lack, deepest] = worst;
-        if lack <= limit {
-            return Ok((deepest, Round::Good));
+        let mut deepest = [infos.map(|point| -point.gap).fold(0.0, f64::max)];
+        comm.max_f64(&mut deepest);
+        if deepest[0] <= limit {
+            return Ok((deepest[0], Round::Good));
         }
         let (colours, mut ranks) =
             interface::connect(&mut assembled, &view.ids, scene.grains.len(), &halo, false, comm);
@@ -97,13 +94,13 @@ impl Projector {
         let (gathered, exchange) = hub::gather(&assembled.hub, machines, &here, &ranks);
         ranks.set_hub(exchange);
         let shared = |slot: u32| halo.others.get(slot as usize).is_some_and(|others| !others.is_empty());
-        let bias = |room: f64| (room + 0.5 * limit) / physics.time_step;
-        let (problem, hub) = (correct::from_rest(&assembled, bias), gathered.from_rest(bias));
+        let bias = |gap: f64| (gap + 0.5 * limit) / physics.time_step;
+        let (problem, hub) = (correct::starting_at_rest(&assembled, bias), gathered.starting_at_rest(bias));
         let solution = solve::solve(&problem, &hub, &colours, &OPTIONS, shared, &mut ranks);
         let shifts = Some(correct::Shifts { bodies: solution.velocities, machines: solution.hub.velocities });
         correct::apply(&mut scene.grains, &shifts, physics);
         machines.shift(scene, &correct::machine_ways(&shifts, physics), comm)?;
-        Ok((deepest, Round::Moved))
+        Ok((deepest[0], Round::Moved))
     }
 }
 

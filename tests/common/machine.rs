@@ -8,7 +8,7 @@ use decomposition::{Comm, Solo};
 use std::path::Path;
 
 pub fn case(text: &str) -> Case {
-    parse_case(text).unwrap_or_else(|errors| panic!("{errors}"))
+    parse_case("test", text, &[]).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
 /// A shipped case with overrides `key=value`.

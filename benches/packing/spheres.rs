@@ -1,0 +1,115 @@
+//! Contact problems of spheres, made by hand: a packing, a tall column, a heavy tool in a light bed.
+
+use breccia::geometry::{Mat3, Vec3};
+use breccia::scene::{BodyId, ManifoldKey};
+use breccia::solve::problem::contact_frame;
+use breccia::solve::{Inertia, Manifold, Point, Problem, Twist};
+
+const TIME_STEP: f64 = 5e-4;
+const RADIUS: f64 = 0.01;
+const DENSITY: f64 = 2700.0;
+
+struct Sphere {
+    centre: Vec3,
+    radius: f64,
+    mass: f64,
+}
+
+impl Sphere {
+    fn stone(centre: Vec3) -> Self {
+        Self { centre, radius: RADIUS, mass: DENSITY * 4.0 / 3.0 * std::f64::consts::PI * RADIUS.powi(3) }
+    }
+}
+
+/// One step under gravity, predictive law, friction 0.5, on a floor between four walls at `half_width`.
+fn problem(spheres: &[Sphere], half_width: f64) -> Problem {
+    let mut problem = Problem::default();
+    for sphere in spheres {
+        let moment = 0.4 * sphere.mass * sphere.radius * sphere.radius;
+        problem.inertia.push(Inertia::new(1.0 / sphere.mass, &(Mat3::identity() / moment)));
+        let falling = Vec3::new(0.0, 0.0, -9.81 * TIME_STEP);
+        problem.free_velocity.push(Twist::new(falling, Vec3::zeros()));
+    }
+    let walls = problem.inertia.len() as u32;
+    problem.inertia.push(Inertia::default());
+    problem.free_velocity.push(Twist::default());
+    let planes = [
+        (Vec3::z(), 0.0),
+        (Vec3::x(), -half_width),
+        (-Vec3::x(), -half_width),
+        (Vec3::y(), -half_width),
+        (-Vec3::y(), -half_width),
+    ];
+    let mut touch = |slots: [u32; 2], part: u16, normal: Vec3, arms: [Vec3; 2], gap: f64| {
+        let key = ManifoldKey { bodies: slots.map(|slot| BodyId(slot.into())), parts: [part, 0] };
+        let first_point = problem.points.len() as u32;
+        let frame = contact_frame(normal);
+        problem.manifolds.push(Manifold { key, slots, frame, friction: 0.5, first_point });
+        problem.points.push(Point { arms, bias: gap.max(0.0) / TIME_STEP, impulse: [0.0; 3] });
+    };
+    for (i, one) in spheres.iter().enumerate() {
+        for (j, other) in spheres.iter().enumerate().skip(i + 1) {
+            let between = other.centre - one.centre;
+            let gap = between.norm() - one.radius - other.radius;
+            if gap < 0.01 * one.radius.min(other.radius) {
+                let normal = between.normalize();
+                touch([i as u32, j as u32], 0, normal, [normal * one.radius, normal * -other.radius], gap);
+            }
+        }
+        for ((normal, offset), part) in planes.into_iter().zip(0..) {
+            let gap = normal.dot(&one.centre) - offset - one.radius;
+            if gap < 0.01 * one.radius {
+                touch([i as u32, walls], part, -normal, [normal * -one.radius, Vec3::zeros()], gap);
+            }
+        }
+    }
+    problem
+}
+
+/// A place of a close packing of equal spheres.
+fn lattice([i, j, k]: [u32; 3]) -> Vec3 {
+    let x = f64::from(i) + 0.5 * f64::from((j + k) % 2);
+    let y = 0.75_f64.sqrt() * (f64::from(j) + f64::from(k % 2) / 3.0);
+    let z = (2.0_f64 / 3.0).sqrt() * f64::from(k);
+    Vec3::new(x, y, z) * (2.0 * RADIUS) + Vec3::new(0.0, 0.0, RADIUS)
+}
+
+fn places(counts: [u32; 3]) -> impl Iterator<Item = [u32; 3]> {
+    let rows = (0..counts[2]).flat_map(move |k| (0..counts[1]).map(move |j| (j, k)));
+    rows.flat_map(move |(j, k)| (0..counts[0]).map(move |i| [i, j, k]))
+}
+
+/// Four thousand spheres, slightly out of their lattice, one in twenty missing.
+pub fn packing() -> Problem {
+    let mut state = 1_u64;
+    let mut random = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 11) as f64 / (1_u64 << 53) as f64 - 0.5
+    };
+    let mut spheres = Vec::new();
+    for place in places([16, 16, 16]) {
+        if random() > -0.45 {
+            let shake = Vec3::new(random(), random(), random()) * (0.004 * RADIUS);
+            spheres.push(Sphere::stone(lattice(place) - Vec3::new(0.165, 0.145, 0.0) + shake));
+        }
+    }
+    problem(&spheres, 0.18)
+}
+
+/// A hundred spheres on top of each other.
+pub fn column() -> Problem {
+    let sphere = |k: u32| Sphere::stone(Vec3::new(0.0, 0.0, RADIUS * (1.0 + 2.0 * f64::from(k))));
+    problem(&(0..100).map(sphere).collect::<Vec<_>>(), 1.0)
+}
+
+/// A sphere of a thousand times the weight, on a bed of a thousand light ones.
+pub fn heavy_tool() -> Problem {
+    let middle = Vec3::new(0.12, 0.11, 0.0);
+    let mut spheres: Vec<Sphere> =
+        places([12, 12, 8]).map(|place| Sphere::stone(lattice(place) - middle)).collect();
+    let top = lattice([0, 0, 7]).z;
+    let stone = Sphere::stone(Vec3::zeros());
+    let centre = Vec3::new(0.0, 0.0, top + 0.99 * (0.05 + RADIUS));
+    spheres.push(Sphere { centre, radius: 0.05, mass: 1000.0 * stone.mass });
+    problem(&spheres, 0.13)
+}
