@@ -122,7 +122,7 @@ impl ContactFile {
                 piece.data[5].push(row.gap);
             }
         }
-        self.file.write(comm, time, &piece)
+        self.file.write(comm, time, piece)
     }
 
     /// Collective: see [`Image`]. Rank 0 gets it.

@@ -129,7 +129,7 @@ impl BodyFile {
                 self.describe(&mut piece, body, convex, before);
             }
         }
-        self.file.write(comm, time, &piece)
+        self.file.write(comm, time, piece)
     }
 
     /// Collective: see [`Image`]. Rank 0 gets it.

@@ -54,8 +54,12 @@ impl Values {
         }
     }
 
-    pub fn extend(&mut self, values: &[f64]) {
-        values.iter().for_each(|&value| self.push(value));
+    pub fn extend(&mut self, more: &[f64]) {
+        match self {
+            Values::Single(values) => values.extend(more.iter().map(|value| *value as f32)),
+            Values::Double(values) => values.extend(more),
+            Values::Integer(values) => values.extend(more.iter().map(|value| *value as i64)),
+        }
     }
 
     pub(super) fn fingerprint(&self) -> u128 {
@@ -130,6 +134,22 @@ impl Piece {
             data: arrays.iter().map(column).collect(),
             point_count: 0,
         }
+    }
+
+    /// Empties it and keeps its room.
+    pub fn clear(&mut self) {
+        for values in std::iter::once(&mut self.points).chain(&mut self.data) {
+            match values {
+                Values::Single(values) => values.clear(),
+                Values::Double(values) => values.clear(),
+                Values::Integer(values) => values.clear(),
+            }
+        }
+        for cells in &mut self.cells {
+            cells.connectivity.clear();
+            cells.offsets.truncate(1);
+        }
+        self.point_count = 0;
     }
 
     /// Adds a point and returns its number. Its row in every data array is for the caller to add.

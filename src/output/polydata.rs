@@ -76,6 +76,7 @@ pub(super) struct PolyDataFile {
     /// Of every step.
     parts: usize,
     tables: Option<Tables>,
+    spare: Option<Piece>,
     broken: bool,
     /// Last, because closing it closes what is in it.
     file: SharedFile,
@@ -102,7 +103,19 @@ impl PolyDataFile {
         });
         let (file, group, step_count) = agree(comm, path, "create", made)?;
         let (parts, tables, broken) = (comm.size(), None, false);
-        Ok(Self { file, group, step_count, steps: 0, precision, compression, arrays, parts, tables, broken })
+        Ok(Self {
+            file,
+            group,
+            step_count,
+            steps: 0,
+            precision,
+            compression,
+            arrays,
+            parts,
+            tables,
+            spare: None,
+            broken,
+        })
     }
 
     /// Collective: opens a whole file in order to add steps to it; an error if it holds other arrays. The next step is written in full,
@@ -137,7 +150,19 @@ impl PolyDataFile {
         });
         let (file, group, step_count, steps, parts, tables) = agree(comm, path, "open", opened)?;
         let broken = false;
-        Ok(Self { file, group, step_count, steps, precision, compression, arrays, parts, tables, broken })
+        Ok(Self {
+            file,
+            group,
+            step_count,
+            steps,
+            precision,
+            compression,
+            arrays,
+            parts,
+            tables,
+            spare: None,
+            broken,
+        })
     }
 
     /// Collective: what is needed to make the file again what it is now, however it is added to later and wherever a kill
@@ -158,8 +183,12 @@ impl PolyDataFile {
         agree(comm, path, "read", image)
     }
 
-    pub fn piece(&self) -> Piece {
-        Piece::new(self.precision, &self.arrays)
+    /// An empty piece, to be filled and given to [`write`](Self::write). It has the room of the last one: a million points would
+    /// otherwise be copied many times while their lists grow.
+    pub fn piece(&mut self) -> Piece {
+        let mut piece = self.spare.take().unwrap_or_else(|| Piece::new(self.precision, &self.arrays));
+        piece.clear();
+        piece
     }
 
     /// Number of whole steps in the file.
@@ -175,11 +204,12 @@ impl PolyDataFile {
     ///
     /// After an error the file keeps the steps it had and takes no more, except when there was no space on the disk:
     /// then nothing was begun.
-    pub fn write(&mut self, comm: &dyn Comm, time: f64, piece: &Piece) -> Result<(), OutputError> {
+    pub fn write(&mut self, comm: &dyn Comm, time: f64, piece: Piece) -> Result<(), OutputError> {
         if self.broken {
             return Err(OutputError::misuse(self.file.path(), "no more steps: an earlier one failed"));
         }
-        let result = self.try_write(comm, time, piece);
+        let result = self.try_write(comm, time, &piece);
+        self.spare = Some(piece);
         let result = agree(comm, self.file.path(), "write a step", result);
         if result.is_ok() {
             self.broken = false;
