@@ -140,6 +140,16 @@ fn a_finished_run_is_left_alone_or_made_longer() {
     let words = out.finish(1, 70, &["--restart", "auto"]);
     assert!(words.contains("nothing to do"), "{words}");
     before.assert_same(&out.results(), "left alone");
+    // A kill after the last checkpoint and before everything had its name.
+    let summary = out.path.join("summary.json");
+    let text = std::fs::read_to_string(&summary).expect("a summary");
+    std::fs::write(&summary, text.replace("finished", "running")).expect("a summary");
+    std::fs::remove_file(out.path.join("final.h5")).expect("a final state");
+    let frames = out.path.join("contacts.vtkhdf");
+    let bytes = std::fs::read(&frames).expect("frames");
+    std::fs::write(&frames, [&bytes[..], &[0; 999]].concat()).expect("frames");
+    out.finish(2, 70, &["--restart", "auto"]);
+    before.assert_same(&out.results(), "ended properly");
     out.finish(1, 120, &["--restart", "latest"]);
     straight.results().assert_same(&out.results(), "made longer");
     let (code, words) = out.run(1, 60, &["--restart", "latest"]);
