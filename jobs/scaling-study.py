@@ -44,7 +44,7 @@ def first_step(options):
     found = subprocess.run([options.breccia, "info", "--json", options.restart], capture_output=True, text=True, check=True)
     words = json.loads(found.stdout)
     words = words[0] if isinstance(words, list) else words
-    return int(words["step"])
+    return int(words["facts"]["step"])
 
 
 def run(options, ranks, repeat):
