@@ -80,6 +80,11 @@ impl StateFile {
         read_all(&self.path, &self.file, &format!("attachments/{name}"), None).map(Some)
     }
 
+    /// As the writer found it; none in format 1.
+    pub fn digest(&self) -> Option<String> {
+        self.digest.clone()
+    }
+
     /// An error unless what was read is what was written. `found` counts every body, impulse and section of the file once; the seal
     /// finds damage by accident, this also finds what a wrong program did and sealed again.
     pub fn check_digest(&self, found: &Digest) -> Result<String, OutputError> {

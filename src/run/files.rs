@@ -81,6 +81,19 @@ struct Position {
     machines: Option<SeriesPosition>,
 }
 
+/// The frame files at some moment.
+#[derive(Clone, Debug)]
+pub(super) struct Frames {
+    pictured: Option<u64>,
+    /// By the names of the files; on rank 0 only.
+    images: Vec<(String, Vec<u8>)>,
+}
+
+/// Name of the attachment with a frame file after the last picture.
+fn at_the_end(name: &str) -> String {
+    format!("{name} at the end")
+}
+
 /// What a run writes to.
 struct Written {
     bodies: Option<BodyFile>,
@@ -160,14 +173,12 @@ impl<'c> Files<'c> {
     /// Collective: goes on with the files of the run that a checkpoint is of, as they were then. A file that cannot be continued is
     /// given another name and begun anew; the log says so.
     pub fn resume(
-        directory: &Path,
         case: &Case,
         scene: &Scene,
         machines: &Machines,
-        comm: &'c dyn Comm,
-        state: &StateFile,
-        log: &mut Log,
+        mut old: OldFiles<'_, 'c>,
     ) -> Result<Self, RunError> {
+        let OldFiles { directory, comm, state, at_end, .. } = old;
         let position = state.attachment(POSITION)?.and_then(|bytes| postcard::from_bytes(&bytes).ok());
         let known = position.is_some();
         let position: Position =
@@ -177,7 +188,6 @@ impl<'c> Files<'c> {
             None if known => None,
             None => domain(scene, comm),
         };
-        let mut old = OldFiles { directory, comm, state, log };
         let whole = [BODIES, CONTACTS].map(|name| old.put_back(name));
         let [bodies_whole, contacts_whole] = whole.map(|whole| whole.transpose());
         let bodies = match body_options(case, domain) {
@@ -209,7 +219,8 @@ impl<'c> Files<'c> {
         let series = series("series.csv", columns(scene), position.series)?;
         let written = Written { bodies, contacts, series, machines };
         let files = Self::with(directory, case, comm, written, domain);
-        Ok(Self { pictured: position.pictured, ..files })
+        let pictured = if at_end { Some(state.header().step) } else { position.pictured };
+        Ok(Self { pictured, ..files })
     }
 
     /// Whether a step adds a row to the series.
@@ -274,24 +285,32 @@ impl<'c> Files<'c> {
 
     /// Collective: writes a checkpoint and returns its digest. What the files hold by now is on the disk before, so that it
     /// never tells of more than there is.
-    pub fn write_checkpoint(&mut self, stepper: &Stepper, account: &Account) -> Result<String, RunError> {
+    ///
+    /// At the end of a run, `before` are the frames before a last picture that no interval asked for: a run that is made longer goes on from
+    /// those, one that is only ended properly from the present ones.
+    pub fn write_checkpoint(
+        &mut self,
+        stepper: &Stepper,
+        account: &Account,
+        before: Option<Frames>,
+    ) -> Result<String, RunError> {
         let (scene, physics) = (stepper.scene(), stepper.physics());
         let series = agree(self.comm, self.series.position().map_err(RunError::from))?;
         let machines = self.machines.as_mut().map_or(Ok(None), Series::position);
         let machines = agree(self.comm, machines.map_err(RunError::from))?;
-        let mut attachments = Vec::new();
-        let images = [
-            (BODIES, self.bodies.as_mut().map(|file| file.image(self.comm))),
-            (CONTACTS, self.contacts.as_mut().map(|file| file.image(self.comm))),
-        ];
-        for (name, image) in images {
-            if let Some(image) = image.transpose()?.flatten() {
-                attachments.push((name.into(), image.encode()));
-            }
+        let now = self.frames()?;
+        let frames = match before {
+            Some(before) => before,
+            None => now.clone(),
+        };
+        let pictured = frames.pictured;
+        let mut attachments = frames.images;
+        if pictured != now.pictured {
+            attachments.extend(now.images.into_iter().map(|(name, image)| (at_the_end(&name), image)));
         }
         if self.comm.rank() == 0 {
             let domain = self.domain.map(|domain| [domain.min, domain.max]);
-            let position = Position { pictured: self.pictured, domain, series, machines };
+            let position = Position { pictured, domain, series, machines };
             // Writing to memory cannot fail.
             attachments.push((POSITION.into(), postcard::to_allocvec(&position).unwrap_or_default()));
             attachments.push((STATISTICS.into(), account.statistics.encode()));
@@ -318,18 +337,42 @@ impl<'c> Files<'c> {
         Ok(digest)
     }
 
+    /// Collective: the frame files as they are now.
+    pub fn frames(&mut self) -> Result<Frames, RunError> {
+        let all = [
+            (BODIES, self.bodies.as_mut().map(|file| file.image(self.comm))),
+            (CONTACTS, self.contacts.as_mut().map(|file| file.image(self.comm))),
+        ];
+        let mut images = Vec::new();
+        for (name, image) in all {
+            match image.transpose() {
+                Ok(image) => images.extend(image.flatten().map(|image| (name.into(), image.encode()))),
+                // A file in which a step failed takes no more; a restart gives it another name.
+                Err(OutputError::Misuse { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(Frames { pictured: self.pictured, images })
+    }
+
     /// Collective: makes the checkpoint of a step `final.h5`, too: a second name of the same file, where the disk can do that.
     pub fn name_final(&self, step: u64) -> Result<(), RunError> {
         let (from, to) = (checkpoints::path(&self.directory, step), self.directory.join("final.h5"));
         let aside = self.directory.join("final.h5.tmp");
         let name = || {
+            if !from.exists() && to.exists() {
+                return Ok(()); // the run went on from it, and no step was left
+            }
             let _ = std::fs::remove_file(&aside);
             std::fs::hard_link(&from, &aside)
                 .or_else(|_| {
                     std::fs::copy(&from, &aside).and_then(|_| std::fs::File::open(&aside)?.sync_all())
                 })
                 .and_then(|()| std::fs::rename(&aside, &to))
-                .map_err(|source| RunError::Io { path: to.clone(), action: "write", source })
+                .map_err(|source| RunError::Io { path: to.clone(), action: "write", source })?;
+            // Two names of one file are not renamed: both stay.
+            let _ = std::fs::remove_file(&aside);
+            Ok(())
         };
         agree(self.comm, if self.comm.rank() == 0 { name() } else { Ok(()) })
     }
@@ -377,14 +420,16 @@ fn sections(stepper: &Stepper, comm: &dyn Comm) -> Vec<(String, Vec<u8>)> {
 }
 
 /// The files of a run that goes on.
-struct OldFiles<'a> {
-    directory: &'a Path,
-    comm: &'a dyn Comm,
-    state: &'a StateFile,
-    log: &'a mut Log,
+pub(super) struct OldFiles<'a, 'c> {
+    pub directory: &'a Path,
+    pub comm: &'c dyn Comm,
+    pub state: &'a StateFile,
+    pub log: &'a mut Log,
+    /// Whether no step is left to be made.
+    pub at_end: bool,
 }
 
-impl OldFiles<'_> {
+impl OldFiles<'_, '_> {
     /// Collective: makes a frame file what it was at the checkpoint; none if the checkpoint does not know it.
     fn put_back(&self, name: &str) -> Option<Result<(), RunError>> {
         let path = self.directory.join(name);
@@ -396,7 +441,10 @@ impl OldFiles<'_> {
             }
         };
         // All ranks hold the same file: they get the same answer here.
-        let bytes = match self.state.attachment(name) {
+        let last = if self.at_end { self.state.attachment(&at_the_end(name)) } else { Ok(None) };
+        let bytes = match last
+            .and_then(|last| last.map_or_else(|| self.state.attachment(name), |last| Ok(Some(last))))
+        {
             Ok(bytes) => bytes?,
             Err(error) => return Some(Err(error.into())),
         };

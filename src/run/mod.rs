@@ -29,7 +29,7 @@ use crate::setup::{Inventory, Setup};
 use crate::step::{Cost, Observation, StepError, StepReport, Stepper};
 use decomposition::Comm;
 use error::agree;
-use files::{Account, Files};
+use files::{Account, Files, Frames, OldFiles};
 use progress::Progress;
 use signals::Signals;
 use std::path::{Path, PathBuf};
@@ -105,7 +105,10 @@ pub fn run(
     prepare_directory(case, options, continued, comm, log)?;
     let Setup { scene, machines, physics, solver, decomposition, inventory } = setup;
     let files = match continued {
-        Some(found) => Files::resume(&options.directory, case, &scene, &machines, comm, &found.state, log)?,
+        Some(Found { state, .. }) => {
+            let (directory, at_end) = (&options.directory, scene.step == last_step);
+            Files::resume(case, &scene, &machines, OldFiles { directory, comm, state, log, at_end })?
+        }
         None => Files::create(&options.directory, case, &scene, &machines, comm)?,
     };
     let statistics = found.map(|found| files::statistics_at(&found.state)).transpose()?.flatten();
@@ -138,7 +141,8 @@ pub fn run(
         row_failure: None,
         rows_wait: false,
         saved: Instant::now(),
-        digest: None,
+        // Of a checkpoint at the very end nothing is left to be done but to name it.
+        digest: continued.filter(|_| first_step == last_step).and_then(|found| found.state.digest()),
         output_seconds: 0.0,
     };
     run.complete(seconds_setup)
@@ -365,27 +369,34 @@ impl Run<'_> {
                 let flushed = self.timed(|run| run.files.flush_rows());
                 self.keep_row_failure(flushed);
             }
+            if report.step == self.last_step {
+                break; // whatever was asked for: the end is saved below, with its last picture
+            }
             if let Some(signal) = verdict.signal {
                 self.log.say(&format!("{}: ending after step {}", signal.name(), report.step));
-                self.save_final()?;
+                self.save(None)?;
+                self.files.name_final(report.step)?;
                 return Ok(Ending::Stopped(signal));
             }
             if verdict.save || self.is_save_step(report.step) {
-                self.save().or_else(|error| self.let_pass(error))?;
+                self.save(None).or_else(|error| self.let_pass(error))?;
             }
         }
-        // Before a last picture that no interval asks for: a run that is made longer later does not have it.
-        self.save_final()?;
-        self.add_picture()?;
+        if self.digest.is_none() || self.restarted_from != Some(self.last_step) {
+            let before = self.timed(|run| run.files.frames())?;
+            self.add_picture()?;
+            self.save(Some(before))?;
+        }
+        self.files.name_final(self.last_step)?;
         Ok(Ending::Finished)
     }
 
     fn is_save_step(&self, step: u64) -> bool {
-        step < self.last_step && self.case.checkpoint.steps.is_some_and(|steps| step.is_multiple_of(steps))
+        self.case.checkpoint.steps.is_some_and(|steps| step.is_multiple_of(steps))
     }
 
     /// Collective: writes a checkpoint, and lets the oldest go.
-    fn save(&mut self) -> Result<(), RunError> {
+    fn save(&mut self, before: Option<Frames>) -> Result<(), RunError> {
         let digest = self.timed(|run| {
             let account = Account {
                 case_text: &run.options.case_text,
@@ -393,18 +404,13 @@ impl Run<'_> {
                 statistics: &run.statistics,
                 gradings: &run.inventory.gradings,
             };
-            run.files.write_checkpoint(&run.stepper, &account)
+            run.files.write_checkpoint(&run.stepper, &account, before)
         });
         self.saved = Instant::now();
         self.digest = Some(digest?);
         let step = self.stepper.scene().step;
         checkpoints::thin_out(&self.options.directory, step, self.case.checkpoint.keep, self.comm);
         Ok(())
-    }
-
-    fn save_final(&mut self) -> Result<(), RunError> {
-        self.save()?;
-        self.files.name_final(self.stepper.scene().step)
     }
 
     /// Collective, as the error is.
