@@ -220,7 +220,7 @@ impl<'c> Stepper<'c> {
         let halo = timers.time(Phase::Halo, comm, || {
             halo::exchange_ghosts(scene, &boxes, partition, &mut self.memory, comm)
         });
-        let view = View::new(scene, &halo, machines, physics, &gravity);
+        let view = timers.time(Phase::Predict, comm, || View::new(scene, &halo, machines, physics, &gravity));
         let contacts = timers.time(Phase::Detect, comm, || {
             let owns = |a: &Body, b: &Body, place: &Vec3| pair_owner(a, b, place, partition) == comm.rank();
             detector.detect(&view.candidates, owns, |a, b| looks_ahead(scene, machines, physics, a, b))
@@ -251,13 +251,15 @@ impl<'c> Stepper<'c> {
         let shifts = timers.time(Phase::Correct, comm, || {
             correct::correct(&assembled, &gathered, &colours, physics, shared, &mut ranks, comm)
         });
-        let hub_impulses = gathered.impulses_back(&solution.hub.impulses, comm);
-        let impulses = halo::store_impulses(
-            assemble::impulses_of(&view.candidates, &assembled, &solution.impulses, &hub_impulses),
-            |home| view.owner_of(home, scene.grains.len(), &halo),
-            comm,
-        );
-        self.contacts = contact_views(&view, &assembled, &solution.impulses, &hub_impulses);
+        let (impulses, contacts) = timers.time(Phase::Finish, comm, || {
+            let hub_impulses = gathered.impulses_back(&solution.hub.impulses, comm);
+            let solved =
+                assemble::impulses_of(&view.candidates, &assembled, &solution.impulses, &hub_impulses);
+            let owner_of = |home| view.owner_of(home, scene.grains.len(), &halo);
+            let impulses = halo::store_impulses(solved, owner_of, comm);
+            (impulses, contact_views(&view, &assembled, &solution.impulses, &hub_impulses))
+        });
+        self.contacts = contacts;
         let View { inertia, free_velocity, .. } = view;
         let ways = correct::machine_ways(&shifts, physics);
         timers.time(Phase::Machine, comm, || {
