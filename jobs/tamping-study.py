@@ -174,7 +174,7 @@ class Tamping:
         of_machine = np.abs(joint - actuator).max() / np.abs(actuator).max()
         on_tools = machine["contact.left.force/z"] + machine["contact.right.force/z"]
         on_walls = sum(column for name, column in series.items() if name.startswith("force/") and name.endswith("/z"))
-        weight = sum(group["mass"] for group in self.summary["groups"] if group["mass"]) * GRAVITY
+        weight = sum(group["mass"] for group in self.summary["groups"] if group["mass"] and group["kind"] != "machine") * GRAVITY
         change = np.diff(series["momentum/z"]) / self.step
         forces = -weight - (on_tools + on_walls)[1:]
         scale = np.maximum(np.abs(on_tools[1:]) + np.abs(on_walls[1:]), weight)
