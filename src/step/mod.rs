@@ -10,6 +10,7 @@ pub mod machines;
 pub mod motion;
 pub mod observe;
 mod project;
+pub mod region;
 #[cfg(test)]
 mod tests;
 pub mod timers;
@@ -17,6 +18,7 @@ pub mod whole;
 
 pub use machines::{Loads, Machines};
 pub use observe::Observation;
+pub use region::RegionMeasure;
 pub use timers::{Cost, Phase, Timers};
 pub use whole::Dump;
 
@@ -96,6 +98,8 @@ pub struct Stepper<'c> {
     memory: HaloMemory,
     /// Whether copies of shared bodies are compared after each sweep.
     verify: bool,
+    /// Boxes in which it is measured how densely grains lie.
+    regions: Vec<Aabb>,
     projector: project::Projector,
     timers: Timers,
     contacts: Vec<ContactView>,
@@ -140,6 +144,7 @@ impl<'c> Stepper<'c> {
             detector: Detector::default(),
             memory: HaloMemory::default(),
             verify: false,
+            regions: Vec::new(),
             projector: project::Projector::default(),
             timers: Timers::default(),
             contacts: Vec::new(),
@@ -190,7 +195,14 @@ impl<'c> Stepper<'c> {
 
     /// Collective.
     pub fn observe(&self) -> Observation {
-        observe::observe(&self.scene, &self.physics, &self.wall_impulses, self.comm)
+        let regions = region::measure(&self.regions, &self.scene, &self.contacts, self.comm);
+        let observed = observe::observe(&self.scene, &self.physics, &self.wall_impulses, self.comm);
+        Observation { regions, ..observed }
+    }
+
+    /// From now on [`observe`](Self::observe) tells how densely grains lie in these boxes.
+    pub fn set_regions(&mut self, regions: Vec<Aabb>) {
+        self.regions = regions;
     }
 
     /// Algorithm 1. Collective.
