@@ -36,7 +36,13 @@ impl StateFile {
     /// Collective: the ranks share the checking of the seal. What follows is independent.
     pub fn open(path: &Path, comm: &dyn Comm) -> Result<Self, OutputError> {
         seal::check(path, comm)?;
-        super::ranks::agree(comm, path, "open", Self::open_whole(path))
+        let opened = Self::open_whole(path).and_then(|file| {
+            // Once is enough, and they are small beside the bodies.
+            let looked_at = if comm.rank() == 0 { &file.attachments[..] } else { &[] };
+            looked_at.iter().try_for_each(|(name, _)| file.attachment(name).map(|_| ()))?;
+            Ok(file)
+        });
+        super::ranks::agree(comm, path, "open", opened)
     }
 
     fn open_whole(path: &Path) -> Result<Self, OutputError> {
