@@ -26,14 +26,17 @@ fn before(case: &Path, directory: &Directory) -> PathBuf {
     let once = |case: &str, more: &[&str]| {
         let place = directory.file(&format!("{}-whole", case.replace('/', "-")));
         if !place.exists() {
-            run(&project(case), 2, &place, more);
+            run(&project(case), 1, &place, more);
         }
         place
     };
     if !case.parent().is_some_and(|folder| folder.ends_with("tamping")) {
         return once("inputs/deposit.toml", &[]);
     }
-    let bed = once("inputs/tamping/small-bed.toml", &["--set", "parameters.bed_stones=60"]);
+    let bed = once(
+        "inputs/tamping/small-bed.toml",
+        &["--set", "parameters.bed_stones=60", "--set", "simulation.duration=0.4"],
+    );
     if case.display().to_string().ends_with("deposit.toml") {
         return bed;
     }

@@ -11,11 +11,13 @@ use support::{Directory, project, run};
 /// A few stones instead of a thousand: the same chain of cases in seconds. Returns the `--set` for the start.
 fn few_stones(directory: &Directory) -> String {
     let bed = directory.file("bed");
-    run(&project("inputs/tamping/demo-bed.toml"), 2, &bed, &["--set", "parameters.bed_stones=110"]);
+    let shorter = ["--set", "simulation.duration=0.4", "--threads", "1"];
+    let few = [&shorter[..], &["--set", "parameters.bed_stones=110"]].concat();
+    run(&project("inputs/tamping/demo-bed.toml"), 1, &bed, &few);
     let deposit = directory.file("deposit");
     let from = format!("start.from={}", bed.join("final.h5").display());
-    let more = ["--set", "parameters.side_stones=60", "--set", &from];
-    run(&project("inputs/tamping/demo-deposit.toml"), 2, &deposit, &more);
+    let more = [&shorter[..], &["--set", "parameters.side_stones=60", "--set", &from]].concat();
+    run(&project("inputs/tamping/demo-deposit.toml"), 1, &deposit, &more);
     format!("start.from={}", deposit.join("final.h5").display())
 }
 
@@ -79,7 +81,7 @@ fn closure_momentum_and_bits_hold_in_a_dive_among_stones() {
         // The lower the stones, the lower the unit.
         let lower =
             ["--set", "parameters.clearance=-0.22", "--set", "parameters.lowest=0.02", "--set", faster];
-        let more = [&["--steps", "260", "--set", &start][..], &lower].concat();
+        let more = [&["--steps", "200", "--set", &start][..], &lower].concat();
         let summary = run(&project("inputs/tamping/demo.toml"), ranks, &place, &more);
         let read = |name: &str| std::fs::read_to_string(place.join(name)).expect("a run leaves its series");
         let found = (summary["digest"].clone(), read("series.csv"), read("machines.csv"));
