@@ -101,8 +101,8 @@ class Tamping:
     def numbers(self):
         dive, squeeze = self.during(1), self.during(2)
         depth, force = self.machine["quantity.depth"], self.machine["force.cylinder"]
-        # A quarter of a second at the end of each phase: several turns of the flywheel.
-        last = lambda what: what & (self.time > self.time[what][-1] - 0.2) if what.any() else what
+        # The end of a phase: one turn of the slowest flywheel.
+        last = lambda what: what & (self.time > self.time[what][-1] - 1 / 15) if what.any() else what
         region = lambda name: self.series[f"region/under_sleeper.{name}"]
         some = lambda column, where: float(column[where].mean()) if where.any() else float("nan")
         balance = self.vertical_balance()
