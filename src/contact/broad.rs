@@ -208,9 +208,29 @@ impl BroadPhase {
         }
         parts.into_par_iter().for_each(|part| {
             for same_first in part.chunk_by_mut(|a, b| a.0 == b.0) {
-                same_first.sort_unstable_by_key(|pair| pair.1);
+                if same_first.len() > bodies / 32 + 32 {
+                    sort_many(same_first, bodies);
+                } else {
+                    same_first.sort_unstable_by_key(|pair| pair.1);
+                }
             }
         });
+    }
+}
+
+/// Sorts pairs with one first index and different second ones, of which there are many (a wall's): by ticking them off.
+fn sort_many(pairs: &mut [(u32, u32)], bodies: usize) {
+    let mut ticks = vec![0_u64; bodies.div_ceil(64)];
+    for &(_, second) in &*pairs {
+        ticks[second as usize / 64] |= 1 << (second % 64);
+    }
+    let mut place = 0;
+    for (word, mut bits) in (0..).zip(ticks) {
+        while bits != 0 {
+            pairs[place].1 = 64 * word + bits.trailing_zeros();
+            bits &= bits - 1;
+            place += 1;
+        }
     }
 }
 

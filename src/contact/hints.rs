@@ -1,15 +1,23 @@
 //! What pairs of stones remember from step to step, so that they are compared sooner. Scratch: no result depends on it.
 
 use super::narrow::Hint;
+use super::odometer::Proof;
 use crate::scene::BodyId;
 
-/// The hint of a pair, the lower id first. Boxed: pairs are put in order every step, and hints are large.
+/// What is known of a pair, the lower id first.
 pub struct Remembered {
     pub pair: (BodyId, BodyId),
-    pub hint: Box<Hint>,
+    pub known: Known,
 }
 
-/// Takes hints out of a stretch of what was remembered, for ascending pairs.
+#[derive(Default)]
+pub struct Known {
+    /// That it was apart, if so.
+    pub apart: Option<Proof>,
+    pub hint: Hint,
+}
+
+/// Takes what is known out of a stretch of what was remembered, for ascending pairs.
 pub struct Recall<'a> {
     rest: std::slice::IterMut<'a, Remembered>,
 }
@@ -19,17 +27,17 @@ impl<'a> Recall<'a> {
         Self { rest: remembered.iter_mut() }
     }
 
-    /// The hint of a pair, an empty one if it was not looked at. Pairs are asked for in ascending order.
-    pub fn take(&mut self, pair: (BodyId, BodyId)) -> Box<Hint> {
+    /// What is known of a pair: nothing if it was not looked at. Pairs are asked for in ascending order.
+    pub fn take(&mut self, pair: (BodyId, BodyId)) -> Known {
         while let Some(next) = self.rest.as_slice().first() {
             if next.pair > pair {
                 break;
             }
             let found = self.rest.next().filter(|found| found.pair == pair);
             if let Some(found) = found {
-                return std::mem::take(&mut found.hint);
+                return std::mem::take(&mut found.known);
             }
         }
-        Box::default()
+        Known::default()
     }
 }

@@ -17,6 +17,7 @@ pub mod broad;
 pub mod detect;
 mod hints;
 pub mod narrow;
+mod odometer;
 
 pub use broad::BroadPhase;
 pub use narrow::{Hint, MAX_POINTS, Patch, PatchPoint, collide};

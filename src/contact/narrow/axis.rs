@@ -20,11 +20,9 @@
 //!
 //! Everything is computed in the frame of a, body b turned into it where needed and not as a whole.
 
+use super::edges::{PlacedEdge, Reach, edge_axis};
 use crate::geometry::{Edge, Face, Mat3, Polyhedron, Pose, Vec3};
 use smallvec::SmallVec;
-
-/// Sine of the angle below which two edges are parallel, squared.
-const PARALLEL_SQUARED: f64 = 1e-8;
 
 /// Rounding error of a separation, relative to the extent of the pair, with room to spare.
 const ROUNDING: f64 = 1e-12;
@@ -57,6 +55,8 @@ pub struct Search<'p> {
     pub axes: Axes,
     pub of_a: FaceSearch<'p>,
     pub of_b: FaceSearch<'p>,
+    /// Pairs (edge of b, edge of a), ascending, that may hold the axis once the two have moved by less than the budget.
+    pub edges: SmallVec<[(u32, u32); 8]>,
     pub between_centres: f64,
 }
 
@@ -73,14 +73,6 @@ pub struct Pair<'p> {
     pub distance: f64,
     /// More than the rounding error of any separation.
     pub slack: f64,
-}
-
-/// An edge in the frame of a.
-pub struct PlacedEdge {
-    pub index: u32,
-    pub point: Vec3,
-    pub direction: Vec3,
-    pub normals: [Vec3; 2],
 }
 
 impl<'p> Pair<'p> {
@@ -102,6 +94,11 @@ impl<'p> Pair<'p> {
     /// Largest distance of a point of one body from the origin of the other.
     pub fn lever(&self) -> f64 {
         self.b.bounding_radius.max(self.a.bounding_radius + self.distance)
+    }
+
+    /// The angle, as a chord, that the two can turn while no point moves by more than `budget`.
+    pub fn turn_within(&self, budget: f64) -> f64 {
+        budget / self.lever() + 1e-12
     }
 
     /// The same pair with a and b exchanged.
@@ -132,10 +129,10 @@ impl<'p> Pair<'p> {
         match separator {
             Separator::Centres => Some(self.between_centres().0),
             Separator::FaceOfA(face) => {
-                self.a.faces.get(face as usize).map(|face| self.above_face_of_a(face).0)
+                self.a.faces.get(face as usize).map(|face| self.above_face_of_a(face, None).0)
             }
             Separator::FaceOfB(face) => {
-                self.b.faces.get(face as usize).map(|face| self.above_face_of_b(face).0)
+                self.b.faces.get(face as usize).map(|face| self.above_face_of_b(face, None).0)
             }
             Separator::Edges(a, b) => {
                 let known = (a as usize) < self.a.edges.len() && (b as usize) < self.b.edges.len();
@@ -145,98 +142,116 @@ impl<'p> Pair<'p> {
         }
     }
 
-    /// (1), and the vertex of b that attains it.
-    pub fn above_face_of_a(&self, face: &Face) -> (f64, usize) {
-        let (lowest, vertex) = lowest(&self.b.vertices, &(self.inverse * face.normal));
+    /// (1), and the vertex of b that attains it; `among` some vertices, if the lowest is known to be one of them.
+    pub fn above_face_of_a(&self, face: &Face, among: Option<&[u32]>) -> (f64, usize) {
+        let (lowest, vertex) = lowest(&self.b.vertices, among, &(self.inverse * face.normal));
         (lowest + (face.normal.dot(&self.translation) - face.offset), vertex)
     }
 
     /// (2), and the vertex of a that attains it.
-    pub fn above_face_of_b(&self, face: &Face) -> (f64, usize) {
+    pub fn above_face_of_b(&self, face: &Face, among: Option<&[u32]>) -> (f64, usize) {
         let normal = self.rotation * face.normal;
-        let (lowest, vertex) = lowest(&self.a.vertices, &normal);
+        let (lowest, vertex) = lowest(&self.a.vertices, among, &normal);
         (lowest - (normal.dot(&self.translation) + face.offset), vertex)
     }
 
     /// The separation along the line of centres (NaN if they coincide), and the vertices towards each other, frame of a.
     pub fn between_centres(&self) -> (f64, [Vec3; 2]) {
-        let towards_a = self.vertex_of_b(lowest(&self.b.vertices, &(self.inverse * self.translation)).1);
-        let towards_b = self.a.vertices[lowest(&self.a.vertices, &-self.translation).1];
+        let towards_a =
+            self.vertex_of_b(lowest(&self.b.vertices, None, &(self.inverse * self.translation)).1);
+        let towards_b = self.a.vertices[lowest(&self.a.vertices, None, &-self.translation).1];
         (self.translation.dot(&(towards_a - towards_b)) / self.distance, [towards_a, towards_b])
     }
 
-    /// The axes of largest separation, or what separates the pair by more than `margin`.
-    pub fn search(&self, margin: f64) -> Result<Search<'p>, Separator> {
+    /// The axes of largest separation, or what separates the pair by more than `margin`, and by how much. What is said for later holds while
+    /// no point of one body moves by more than `budget` as seen from the other.
+    pub fn search(&self, margin: f64, budget: f64) -> Result<Search<'p>, (Separator, f64)> {
         let slack = self.slack;
         let above_a = |face: &Face| {
-            let (separation, vertex) = self.above_face_of_a(face);
+            let (separation, vertex) = self.above_face_of_a(face, None);
             (separation, self.vertex_of_b(vertex))
         };
         let above_b = |face: &Face| {
-            let (separation, vertex) = self.above_face_of_b(face);
+            let (separation, vertex) = self.above_face_of_b(face, None);
             (separation, self.point_in_b(&self.a.vertices[vertex]))
         };
         let (between_centres, [towards_a, towards_b]) = self.between_centres();
         if between_centres > margin {
-            return Err(Separator::Centres);
+            return Err((Separator::Centres, between_centres));
         }
         // In turns: the first face of either is often the one that separates a pair apart.
         let mut of_a = FaceSearch::new(&self.a.faces, &towards_a);
-        let mut of_b: Option<FaceSearch> = None;
-        let of_b = loop {
-            let floor = of_a.best.0.max(of_b.as_ref().map_or(f64::NEG_INFINITY, |of_b| of_b.best.0)) - slack;
+        let mut begun: Option<FaceSearch> = None;
+        loop {
+            let floor = of_a.best.0.max(begun.as_ref().map_or(f64::NEG_INFINITY, |of_b| of_b.best.0)) - slack;
             let more_of_a = of_a.step(floor, above_a);
             if of_a.best.0 > margin {
-                return Err(Separator::FaceOfA(of_a.best.1));
+                return Err((Separator::FaceOfA(of_a.best.1), of_a.best.0));
             }
-            let mut search =
-                of_b.take().unwrap_or_else(|| FaceSearch::new(&self.b.faces, &self.point_in_b(&towards_b)));
-            let more_of_b = search.step(of_a.best.0.max(search.best.0) - slack, above_b);
-            if search.best.0 > margin {
-                return Err(Separator::FaceOfB(search.best.1));
+            let start = || FaceSearch::new(&self.b.faces, &self.point_in_b(&towards_b));
+            let of_b = begun.get_or_insert_with(start);
+            let more_of_b = of_b.step(of_a.best.0.max(of_b.best.0) - slack, above_b);
+            if of_b.best.0 > margin {
+                return Err((Separator::FaceOfB(of_b.best.1), of_b.best.0));
             }
             if !more_of_a && !more_of_b {
-                break search;
+                break;
             }
-            of_b = Some(search);
-        };
+        }
+        let Some(of_b) = begun else { unreachable!("the loop begins it") };
 
         let (face, face_separation) = if of_a.best.0 >= of_b.best.0 {
             (Separator::FaceOfA(of_a.best.1), of_a.best.0)
         } else {
             (Separator::FaceOfB(of_b.best.1), of_b.best.0)
         };
-        let edges = self.search_edges(&of_a, &of_b, face_separation - slack, margin)?;
-        Ok(Search { axes: Axes { face, face_separation, edges }, of_a, of_b, between_centres })
+        let mut search = Search {
+            axes: Axes { face, face_separation, edges: None },
+            of_a,
+            of_b,
+            edges: SmallVec::new(),
+            between_centres,
+        };
+        self.search_edges(&mut search, margin, budget)?;
+        Ok(search)
     }
 
-    /// (3) over the edges that may exceed `threshold`.
-    fn search_edges(
-        &self,
-        of_a: &FaceSearch,
-        of_b: &FaceSearch,
-        threshold: f64,
-        margin: f64,
-    ) -> Result<Option<(u32, u32, Vec3, f64)>, Separator> {
-        let edges_a: SmallVec<[PlacedEdge; 24]> =
-            of_a.edges_above(threshold, 0.0, &self.a.edges).map(|(index, _)| self.edge_of_a(index)).collect();
+    /// (3) over the edges that may exceed the best face, now or later.
+    fn search_edges(&self, search: &mut Search, margin: f64, budget: f64) -> Result<(), (Separator, f64)> {
+        let floor = search.axes.face_separation - self.slack;
+        let of_a = search.of_a.edges_above(floor - budget, budget, &self.a.edges);
+        let edges_a: SmallVec<[PlacedEdge; 24]> = of_a.iter().map(|&index| self.edge_of_a(index)).collect();
         if edges_a.is_empty() {
-            return Ok(None);
+            return Ok(());
         }
-        let edges_b = of_b.edges_above(threshold, 0.0, &self.b.edges);
-        let mut best: Option<(u32, u32, Vec3, f64)> = None;
-        for edge_b in edges_b.map(|(index, _)| self.edge_of_b(index)) {
+        let reach = Reach {
+            turned: self.turn_within(budget),
+            lever: self.lever(),
+            budget,
+            floor,
+            origin: self.translation,
+        };
+        for index in search.of_b.edges_above(floor - budget, budget, &self.b.edges) {
+            let edge_b = self.edge_of_b(index);
             for edge_a in &edges_a {
-                let Some((normal, separation)) = edge_axis(edge_a, &edge_b) else { continue };
+                let Some((normal, separation)) = edge_axis(edge_a, &edge_b) else {
+                    if reach.may_cross(edge_a, &edge_b) {
+                        search.edges.push((edge_b.index, edge_a.index));
+                    }
+                    continue;
+                };
                 if separation > margin {
-                    return Err(Separator::Edges(edge_a.index, edge_b.index));
+                    return Err((Separator::Edges(edge_a.index, edge_b.index), separation));
                 }
-                if best.is_none_or(|best| separation > best.3) {
-                    best = Some((edge_a.index, edge_b.index, normal, separation));
+                if !reach.stays_below(edge_a, &edge_b, separation) {
+                    search.edges.push((edge_b.index, edge_a.index));
+                }
+                if search.axes.edges.is_none_or(|best| separation > best.3) {
+                    search.axes.edges = Some((edge_a.index, edge_b.index, normal, separation));
                 }
             }
         }
-        Ok(best)
+        Ok(())
     }
 
     pub fn edge_of_a(&self, index: u32) -> PlacedEdge {
@@ -324,17 +339,12 @@ impl<'p> FaceSearch<'p> {
     }
 
     /// The edges on whose arcs a separation above `threshold` is possible once the other body has moved by at most `room`.
-    pub fn edges_above<'e>(
-        &'e self,
-        threshold: f64,
-        room: f64,
-        edges: &'e [Edge],
-    ) -> impl Iterator<Item = (u32, &'e Edge)> {
-        edges
-            .iter()
-            .zip(0..)
-            .filter(move |(edge, _)| self.may_exceed(threshold, room, edge))
-            .map(|(edge, index)| (index, edge))
+    fn edges_above(&self, threshold: f64, room: f64, edges: &[Edge]) -> SmallVec<[u32; 24]> {
+        (0..)
+            .zip(edges)
+            .filter(|(_, edge)| self.may_exceed(threshold, room, edge))
+            .map(|(index, _)| index)
+            .collect()
     }
 
     fn may_exceed(&self, threshold: f64, room: f64, edge: &Edge) -> bool {
@@ -357,37 +367,18 @@ fn height(face: &Face, point: &Vec3) -> f64 {
     face.normal.dot(point) - face.offset
 }
 
-/// The least `direction · x` over the vertices, and the first vertex that attains it.
-pub fn lowest(vertices: &[Vec3], direction: &Vec3) -> (f64, usize) {
+/// The least `direction · x` over the vertices, all or some (ascending), and the first vertex that attains it.
+fn lowest(vertices: &[Vec3], among: Option<&[u32]>, direction: &Vec3) -> (f64, usize) {
     let mut best = (f64::INFINITY, 0);
-    for (index, vertex) in vertices.iter().enumerate() {
+    let mut look = |index: usize, vertex: &Vec3| {
         let value = direction.dot(vertex);
         if value < best.0 {
             best = (value, index);
         }
+    };
+    match among {
+        None => vertices.iter().enumerate().for_each(|(index, vertex)| look(index, vertex)),
+        Some(among) => among.iter().for_each(|&index| look(index as usize, &vertices[index as usize])),
     }
     best
-}
-
-/// (3): normal from a to b and separation, if the two edges span a facet.
-pub fn edge_axis(a: &PlacedEdge, b: &PlacedEdge) -> Option<(Vec3, f64)> {
-    // The arc of a crosses the plane of the negated arc of b, and the other way round, on the same side.
-    let (a0, a1) = (a.normals[0].dot(&b.direction), a.normals[1].dot(&b.direction));
-    if a0 * a1 >= 0.0 {
-        return None;
-    }
-    let (b0, b1) = (b.normals[0].dot(&a.direction), b.normals[1].dot(&a.direction));
-    if b0 * b1 >= 0.0 || b0 * a1 >= 0.0 {
-        return None;
-    }
-    let across = a.direction.cross(&b.direction);
-    let squared = across.norm_squared();
-    if squared <= PARALLEL_SQUARED * a.direction.norm_squared() * b.direction.norm_squared() {
-        return None;
-    }
-    // The crossing point, a combination of the normals of a with positive weights, gives the sign.
-    let crossing = a.normals[0] * a1.abs() + a.normals[1] * a0.abs();
-    let length = squared.sqrt().copysign(across.dot(&crossing));
-    let normal = across / length;
-    Some((normal, normal.dot(&(b.point - a.point))))
 }

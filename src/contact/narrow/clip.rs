@@ -13,17 +13,20 @@
 
 use super::axis::{Axes, Pair, Separator};
 use super::feature::{Feature, a_is_behind, identify, make_unique, nearly};
-use super::memory::Memory;
+use super::memory::{Memory, Opposed};
 use super::sphere::closest_in_polygon;
 use super::{INLINE_POINTS, MAX_POINTS, NEARLY, Patch, PatchPoint, reduce};
 use crate::geometry::{Face, Polyhedron, Pose, Vec3};
 use smallvec::SmallVec;
 
 /// Faces opposed to the reference face within this angle (its cosine, 0.1 rad) all take part in the patch.
-const OPPOSED_COSINE: f64 = 0.995;
+pub const OPPOSED_COSINE: f64 = 0.995;
 
 /// Corners this far outside the prism, relative to the smaller radius, need no clipping.
 const ON_SIDE: f64 = 1e-10;
+
+/// Points this far from the plane of a side, relative to the smaller radius, are clearly on one side of it: far above `ON_SIDE` and rounding.
+const CLEARLY: f64 = 1e-8;
 
 /// Cosine of the angle below which a direction counts as the normal of a face.
 const NEARLY_COSINE: f64 = 1.0 - 0.5 * NEARLY * NEARLY;
@@ -42,6 +45,7 @@ struct Candidate {
 
 type Candidates = SmallVec<[Candidate; 16]>;
 type Polygon = SmallVec<[Vec3; 24]>;
+type Ring = SmallVec<[(Vec3, u32); 24]>;
 
 /// The patch of two polyhedra whose separation is at most `margin`.
 pub fn polyhedra(
@@ -52,11 +56,15 @@ pub fn polyhedra(
 ) -> Option<Patch> {
     let pair = Pair::new(a, b);
     let axes = memory.axes(&pair, margin)?;
-    match face_to_use(&pair, &axes) {
+    let separator = face_to_use(&pair, &axes);
+    let known = separator.and_then(|separator| memory.opposed(separator));
+    match separator {
         Some(Separator::FaceOfB(face)) => {
-            Some(face_patch(&pair.swapped(), face as usize, margin, b.1, a.1, true))
+            Some(face_patch(&pair.swapped(), face as usize, known, margin, [b.1, a.1], true))
         }
-        Some(Separator::FaceOfA(face)) => Some(face_patch(&pair, face as usize, margin, a.1, b.1, false)),
+        Some(Separator::FaceOfA(face)) => {
+            Some(face_patch(&pair, face as usize, known, margin, [a.1, b.1], false))
+        }
         _ => edge_patch(&pair, &axes, a.1),
     }
 }
@@ -87,18 +95,27 @@ fn face_to_use(pair: &Pair, axes: &Axes) -> Option<Separator> {
 }
 
 /// The patch over a face of the first body of `pair`, or over the opposed face of the second if that is preferred.
-/// `mirrored` says that the first body is the b of the patch.
-fn face_patch(pair: &Pair, face: usize, margin: f64, first: &Pose, second: &Pose, mirrored: bool) -> Patch {
-    let lowest = pair.above_face_of_a(&pair.a.faces[face]).1;
-    let (cosine, opposed) = opposed_face(pair, face, lowest);
-    let first_is_behind = || a_is_behind(&first.direction(&pair.a.faces[face].normal));
+/// `known` is what of the second body can face it; `mirrored` says that the first body is the b of the patch.
+fn face_patch(
+    pair: &Pair,
+    face: usize,
+    known: Option<&Opposed>,
+    margin: f64,
+    poses: [&Pose; 2],
+    mirrored: bool,
+) -> Patch {
+    let vertices = known.map(|known| &known.vertices[..]);
+    let faces = known.map(|known| &known.faces[..]);
+    let lowest = pair.above_face_of_a(&pair.a.faces[face], vertices).1;
+    let (cosine, opposed) = opposed_face(pair, face, faces, lowest);
+    let first_is_behind = || a_is_behind(&poses[0].direction(&pair.a.faces[face].normal));
     if cosine >= NEARLY_COSINE && second_is_preferred(pair, face, opposed, first_is_behind) {
         let swapped = pair.swapped();
-        let lowest = swapped.above_face_of_a(&swapped.a.faces[opposed]).1;
-        let (_, face) = opposed_face(&swapped, opposed, lowest);
-        return reference_patch(&swapped, opposed, (lowest, face), margin, second, !mirrored);
+        let lowest = swapped.above_face_of_a(&swapped.a.faces[opposed], None).1;
+        let (_, face) = opposed_face(&swapped, opposed, None, lowest);
+        return reference_patch(&swapped, opposed, None, (lowest, face), margin, poses[1], !mirrored);
     }
-    reference_patch(pair, face, (lowest, opposed), margin, first, mirrored)
+    reference_patch(pair, face, faces, (lowest, opposed), margin, poses[0], mirrored)
 }
 
 /// Whether the opposed face of the second body makes the better reference.
@@ -119,16 +136,26 @@ fn area(polyhedron: &Polyhedron, face: usize) -> f64 {
 
 /// The face of the second body, among those at its lowest vertex, that looks most against a face of the first; and the
 /// cosine between the two.
-fn opposed_face(pair: &Pair, face: usize, lowest: usize) -> (f64, usize) {
+fn opposed_face(pair: &Pair, face: usize, among: Option<&[u32]>, lowest: usize) -> (f64, usize) {
     let direction = -(pair.inverse * pair.a.faces[face].normal);
     let mut best = (f64::NEG_INFINITY, 0);
-    for (index, face) in pair.b.faces.iter().enumerate() {
+    for_each_face(pair.b, among, |index, face| {
         let cosine = direction.dot(&face.normal);
         if cosine > best.0 && face.vertices.contains(&(lowest as u32)) {
             best = (cosine, index);
         }
-    }
+    });
     best
+}
+
+/// All faces, or some of them.
+fn for_each_face(polyhedron: &Polyhedron, among: Option<&[u32]>, mut look: impl FnMut(usize, &Face)) {
+    match among {
+        None => polyhedron.faces.iter().enumerate().for_each(|(index, face)| look(index, face)),
+        Some(among) => {
+            among.iter().for_each(|&index| look(index as usize, &polyhedron.faces[index as usize]));
+        }
+    }
 }
 
 /// Clips the second body's opposed faces to the prism over a face of the first. Never empty: where nothing is
@@ -136,6 +163,7 @@ fn opposed_face(pair: &Pair, face: usize, lowest: usize) -> (f64, usize) {
 fn reference_patch(
     pair: &Pair,
     face: usize,
+    among: Option<&[u32]>,
     (lowest, opposed): (usize, usize),
     margin: f64,
     pose: &Pose,
@@ -144,20 +172,29 @@ fn reference_patch(
     let reference = &pair.a.faces[face];
     let radius = pair.a.bounding_radius.min(pair.b.bounding_radius);
     let nearly = nearly(pair.a.bounding_radius, pair.b.bounding_radius);
-    let corners: SmallVec<[(Vec3, u32); 24]> =
-        reference.vertices.iter().map(|&vertex| (pair.a.vertices[vertex as usize], vertex)).collect();
+    let mut corners = Ring::new();
+    for &vertex in &reference.vertices {
+        corners.push((pair.a.vertices[vertex as usize], vertex));
+    }
     let direction = -(pair.inverse * reference.normal);
 
     let mut candidates = Candidates::new();
-    for (index, other) in pair.b.faces.iter().enumerate() {
+    let (mut ring, mut polygons) = (Ring::new(), [Polygon::new(), Polygon::new()]);
+    for_each_face(pair.b, among, |index, other| {
         if index != opposed && direction.dot(&other.normal) < OPPOSED_COSINE {
-            continue;
+            return;
         }
-        let ring: SmallVec<[(Vec3, u32); 24]> =
-            other.vertices.iter().map(|&vertex| (pair.vertex_of_b(vertex as usize), vertex)).collect();
-        let mut polygon = clipped(&ring, reference, &corners, ON_SIDE * radius);
-        simplify(&mut polygon, &reference.normal, nearly);
-        for point in polygon {
+        ring.clear();
+        polygons[0].clear();
+        for &vertex in &other.vertices {
+            let corner = pair.vertex_of_b(vertex as usize);
+            ring.push((corner, vertex));
+            polygons[0].push(corner);
+        }
+        let place = clip(&mut polygons, reference, &corners, radius);
+        let polygon = &mut polygons[place];
+        simplify(polygon, &reference.normal, nearly);
+        for &point in &*polygon {
             let gap = reference.normal.dot(&point) - reference.offset;
             if gap > margin {
                 continue;
@@ -175,7 +212,7 @@ fn reference_patch(
                 },
             );
         }
-    }
+    });
     if candidates.is_empty() {
         let on_other = pair.vertex_of_b(lowest);
         let gap = reference.normal.dot(&on_other) - reference.offset;
@@ -186,7 +223,7 @@ fn reference_patch(
         let other_feature = Feature::Vertex(lowest as u32);
         candidates.push(Candidate { on_reference, on_other, gap, reference_feature, other_feature });
     }
-    finished(candidates, &reference.normal, pose, mirrored)
+    finished(&candidates, &reference.normal, pose, mirrored)
 }
 
 /// Adds a point unless it coincides with one that is at least as deep; replaces one that is less deep.
@@ -199,18 +236,39 @@ fn add(candidates: &mut Candidates, nearly: f64, new: Candidate) {
     }
 }
 
-/// The polygon `ring` within the prism over the reference face (Sutherland and Hodgman, side after side).
-fn clipped(ring: &[(Vec3, u32)], reference: &Face, corners: &[(Vec3, u32)], tolerance: f64) -> Polygon {
-    let mut polygon: Polygon = ring.iter().map(|corner| corner.0).collect();
-    let mut next = Polygon::new();
+/// Leaves of the first polygon what lies within the prism over the reference face (Sutherland and Hodgman, side after side). The result
+/// is one of the two, and its place is returned.
+fn clip(polygons: &mut [Polygon; 2], reference: &Face, corners: &[(Vec3, u32)], radius: f64) -> usize {
+    let tolerance = ON_SIDE * radius;
+    let mut current = 0;
     let mut previous = corners[corners.len() - 1].0;
     for &(corner, _) in corners {
-        let outward = (corner - previous).cross(&reference.normal).normalize();
+        let across = (corner - previous).cross(&reference.normal);
+        previous = corner;
+        let [first, second] = &mut *polygons;
+        let (polygon, next) = if current == 0 { (first, second) } else { (second, first) };
+        // Most sides have the whole polygon clearly on one side, which needs no unit vector.
+        let clearly = CLEARLY * CLEARLY * radius * radius * across.norm_squared();
+        let (mut inside, mut outside) = (true, true);
+        for point in &*polygon {
+            let height = across.dot(&(point - corner));
+            let signed_square = height * height.abs();
+            inside &= signed_square < -clearly;
+            outside &= signed_square > clearly;
+        }
+        if inside {
+            continue;
+        }
+        if outside {
+            polygon.clear();
+            break;
+        }
+        let outward = across.normalize();
         let offset = outward.dot(&corner);
         next.clear();
         if let Some(&last) = polygon.last() {
             let mut from = (last, outward.dot(&last) - offset);
-            for &point in &polygon {
+            for &point in &*polygon {
                 let to = (point, outward.dot(&point) - offset);
                 let crosses = (from.1 <= tolerance) != (to.1 <= tolerance);
                 if crosses {
@@ -224,10 +282,9 @@ fn clipped(ring: &[(Vec3, u32)], reference: &Face, corners: &[(Vec3, u32)], tole
                 from = to;
             }
         }
-        std::mem::swap(&mut polygon, &mut next);
-        previous = corner;
+        current = 1 - current;
     }
-    polygon
+    current
 }
 
 /// Drops corners of a convex polygon that lie within `nearly` of another one or of the line between their neighbours: where
@@ -274,7 +331,7 @@ fn edge_patch(pair: &Pair, axes: &Axes, pose: &Pose) -> Option<Patch> {
             },
         );
     }
-    Some(finished(candidates, &normal, pose, false))
+    Some(finished(&candidates, &normal, pose, false))
 }
 
 /// Parameters (s, t) of the contact points on the segments `p + s u` and `q + t v`.
@@ -304,27 +361,30 @@ fn edge_parameters(p: &Vec3, u: &Vec3, q: &Vec3, v: &Vec3, nearly: f64) -> Small
 }
 
 /// Names the points, leaves out what is too much, and moves all to the world.
-fn finished(candidates: Candidates, normal: &Vec3, pose: &Pose, mirrored: bool) -> Patch {
+fn finished(candidates: &Candidates, normal: &Vec3, pose: &Pose, mirrored: bool) -> Patch {
     let outward = pose.direction(normal);
     let behind = a_is_behind(&outward);
-    let kept: SmallVec<[usize; MAX_POINTS]> = if candidates.len() <= MAX_POINTS {
-        (0..candidates.len()).collect()
-    } else {
-        reduce::keep(normal, candidates.iter().map(|candidate| (candidate.on_other, candidate.gap)))
+    let mut points: SmallVec<[PatchPoint; INLINE_POINTS]> = SmallVec::new();
+    let mut finish = |candidate: &Candidate| {
+        let Candidate { on_reference, on_other, gap, reference_feature, other_feature } = *candidate;
+        let feature = if behind {
+            identify(reference_feature, other_feature)
+        } else {
+            identify(other_feature, reference_feature)
+        };
+        points.push(PatchPoint {
+            feature,
+            on_a: pose.point(&on_reference),
+            on_b: pose.point(&on_other),
+            gap,
+        });
     };
-    let mut points: SmallVec<[PatchPoint; INLINE_POINTS]> = kept
-        .iter()
-        .map(|&index| {
-            let Candidate { on_reference, on_other, gap, reference_feature, other_feature } =
-                candidates[index];
-            let feature = if behind {
-                identify(reference_feature, other_feature)
-            } else {
-                identify(other_feature, reference_feature)
-            };
-            PatchPoint { feature, on_a: pose.point(&on_reference), on_b: pose.point(&on_other), gap }
-        })
-        .collect();
+    if candidates.len() <= MAX_POINTS {
+        candidates.iter().for_each(finish);
+    } else {
+        let all = candidates.iter().map(|candidate| (candidate.on_other, candidate.gap));
+        reduce::keep(normal, all).iter().for_each(|&index| finish(&candidates[index]));
+    }
     make_unique(points.iter_mut().map(|point| &mut point.feature));
     let patch = Patch { normal: outward, points };
     if mirrored { patch.mirrored() } else { patch }

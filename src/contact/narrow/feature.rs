@@ -58,9 +58,13 @@ impl Feature {
         let mut previous = corners[corners.len() - 1];
         for &corner in corners {
             let along = corner.0 - previous.0;
-            let distance = along.cross(&(point - previous.0)).norm_squared() / along.norm_squared();
-            if distance <= nearest.0 {
-                nearest = (distance, Feature::Edge(previous.1, corner.1));
+            let (area, length) = (along.cross(&(point - previous.0)).norm_squared(), along.norm_squared());
+            // Mostly far away, which is seen without a division.
+            if area <= (1.0 + 1e-9) * nearest.0 * length || length == 0.0 {
+                let distance = area / length;
+                if distance <= nearest.0 {
+                    nearest = (distance, Feature::Edge(previous.1, corner.1));
+                }
             }
             previous = corner;
         }

@@ -9,139 +9,136 @@
 //!
 //! The separation of a face, and the height of a fixed vertex above it, change by at most δ.
 //!
-//! - *Apart*: a face separated the pair by `s`; while `s − δ > margin` it does so still. Else the facet is evaluated again.
+//! - *Apart*: the facet that separated the pair is evaluated first.
 //! - *Near*: a shortlist of faces and pairs of edges. Left out were faces whose upper bound (see `axis`) lies more than 2 D below the best
-//!   face, edges whose bound does, and pairs of edges whose arcs on the Gauss sphere are further than D / ρ from crossing. While
-//!   δ ≤ D none of these can hold the maximum: only the list is evaluated, by the same formulas as in the full search. With D of one per
-//!   cent of the radius a list of stones at rest serves for thousands of steps.
+//!   face, edges whose bound does, and pairs of edges whose facet lies so deep, or whose arcs on the Gauss sphere are so far from crossing, that
+//!   they cannot matter (`edges::Reach`). While δ ≤ D none of these can hold the maximum: only the list is evaluated, by the same formulas as in
+//!   the full search. With D of one per cent of the radius a list of stones at rest serves for thousands of steps. With each face
+//!   stand the vertices that can be the lowest above it (at most 2 D higher than the lowest) and the faces that can take part in its patch
+//!   ([`Opposed`]).
 //!
 //! All bounds keep a distance of 1e-12 of the pair's extent, far above rounding.
 
-use super::axis::{Axes, FaceSearch, Pair, PlacedEdge, Separator, edge_axis};
-use crate::geometry::{Mat3, Vec3};
+use super::axis::{Axes, Pair, Search, Separator};
+use super::clip::OPPOSED_COSINE;
+use super::edges::{PlacedEdge, edge_axis};
+use crate::geometry::{Face, Mat3, Polyhedron, Vec3};
 use smallvec::SmallVec;
 
 /// D relative to the smaller bounding radius.
 const BUDGET: f64 = 0.01;
 
 #[derive(Clone, Debug, Default)]
-pub struct Memory {
-    /// The pose of b in the frame of a when this was written.
-    rotation: Mat3,
-    translation: Vec3,
-    found: Found,
-}
-
-#[derive(Clone, Debug, Default)]
-enum Found {
+pub enum Memory {
     #[default]
     Nothing,
-    /// The facet that separated the pair, and by how much if that may be extrapolated.
-    Apart(Separator, Option<f64>),
-    Near(Shortlist),
+    /// The facet that separated the pair, and by how much.
+    Apart(Separator, f64),
+    Near(Box<Near>),
 }
 
 /// Candidates for the axis of largest separation, ascending.
-#[derive(Clone, Debug, Default)]
-struct Shortlist {
-    faces_of_a: SmallVec<[u32; 4]>,
-    faces_of_b: SmallVec<[u32; 4]>,
+#[derive(Clone, Debug)]
+pub struct Near {
+    /// The pose of b in the frame of a when this was written.
+    rotation: Mat3,
+    translation: Vec3,
+    budget: f64,
+    faces_of_a: SmallVec<[Opposed; 1]>,
+    faces_of_b: SmallVec<[Opposed; 1]>,
     /// (edge of b, edge of a), ascending: the order of the full search.
     edges: SmallVec<[(u32, u32); 8]>,
     /// Separation along the line of centres.
     between_centres: f64,
-    budget: f64,
+}
+
+/// A face, and what of the other body can face it.
+#[derive(Clone, Debug)]
+pub struct Opposed {
+    face: u32,
+    /// The vertices that can be the lowest above it, ascending.
+    pub vertices: SmallVec<[u32; 4]>,
+    /// The faces that can be the one most opposed, or nearly parallel to it, ascending.
+    pub faces: SmallVec<[u32; 10]>,
 }
 
 impl Memory {
-    #[cfg(test)]
-    pub fn apart(separator: Separator) -> Self {
-        Self { found: Found::Apart(separator, None), ..Default::default() }
-    }
-
     /// The axes of largest separation; none if the pair is separated by more than `margin`.
     pub fn axes(&mut self, pair: &Pair, margin: f64) -> Option<Axes> {
-        match &self.found {
-            Found::Nothing => {}
-            Found::Apart(separator, separation) => {
-                if separation.is_some_and(|separation| separation - self.moved(pair) > margin + pair.slack) {
-                    return None;
-                }
-                let separator = *separator;
-                if let Some(separation) = pair.separation(separator)
+        match self {
+            Memory::Nothing => {}
+            Memory::Apart(separator, known) => {
+                if let Some(separation) = pair.separation(*separator)
                     && separation > margin
                 {
-                    self.keep_apart(pair, separator);
+                    *known = separation;
                     return None;
                 }
             }
-            Found::Near(list) => {
-                let moved = self.moved(pair);
-                if moved <= list.budget {
-                    return list.axes(pair, margin, moved);
+            Memory::Near(near) => {
+                let moved = near.moved(pair);
+                if moved <= near.budget {
+                    return near.axes(pair, margin, moved);
                 }
             }
         }
-        match pair.search(margin) {
+        let budget = BUDGET * pair.a.bounding_radius.min(pair.b.bounding_radius);
+        match pair.search(margin, budget) {
             Ok(search) => {
-                let list = Shortlist::new(pair, &search);
                 let axes = search.axes;
-                self.write(pair, Found::Near(list));
+                let near = Near::new(pair, search, budget);
+                match self {
+                    Memory::Near(old) => **old = near,
+                    _ => *self = Memory::Near(Box::new(near)),
+                }
                 Some(axes)
             }
-            Err(separator) => {
-                self.keep_apart(pair, separator);
+            Err((separator, separation)) => {
+                *self = Memory::Apart(separator, separation);
                 None
             }
         }
     }
 
-    fn keep_apart(&mut self, pair: &Pair, separator: Separator) {
-        let separation = match separator {
-            Separator::FaceOfA(_) | Separator::FaceOfB(_) => pair.separation(separator),
-            // The direction itself turns, and the faster the closer to parallel the edges are.
-            Separator::Centres | Separator::Edges(..) => None,
+    /// What can face a face, if that is on the list. To be asked right after [`Self::axes`], for the same pair.
+    pub fn opposed(&self, separator: Separator) -> Option<&Opposed> {
+        let Memory::Near(near) = self else { return None };
+        let (list, face) = match separator {
+            Separator::FaceOfA(face) => (&near.faces_of_a, face),
+            Separator::FaceOfB(face) => (&near.faces_of_b, face),
+            Separator::Centres | Separator::Edges(..) => return None,
         };
-        self.write(pair, Found::Apart(separator, separation));
+        list.iter().find(|opposed| opposed.face == face)
     }
+}
 
-    fn write(&mut self, pair: &Pair, found: Found) {
-        (self.rotation, self.translation, self.found) = (pair.rotation, pair.translation, found);
+impl Near {
+    fn new(pair: &Pair, search: Search, budget: f64) -> Self {
+        let floor = search.axes.face_separation - pair.slack - 2.0 * budget;
+        let turned = pair.turn_within(budget);
+        let of_a = |&face: &u32| {
+            let normal = &pair.a.faces[face as usize].normal;
+            Opposed::new(face, &(pair.inverse * normal), pair.b, 2.0 * budget + pair.slack, turned)
+        };
+        let of_b = |&face: &u32| {
+            let normal = &pair.b.faces[face as usize].normal;
+            Opposed::new(face, &(pair.rotation * normal), pair.a, 2.0 * budget + pair.slack, turned)
+        };
+        Self {
+            rotation: pair.rotation,
+            translation: pair.translation,
+            budget,
+            faces_of_a: search.of_a.faces_above(floor).iter().map(of_a).collect(),
+            faces_of_b: search.of_b.faces_above(floor).iter().map(of_b).collect(),
+            edges: search.edges,
+            between_centres: search.between_centres,
+        }
     }
 
     /// δ of (1).
     fn moved(&self, pair: &Pair) -> f64 {
         let turned = (pair.rotation - self.rotation).norm();
         (pair.translation - self.translation).norm() + turned * pair.lever()
-    }
-}
-
-impl Shortlist {
-    fn new(pair: &Pair, search: &super::axis::Search) -> Self {
-        let budget = BUDGET * pair.a.bounding_radius.min(pair.b.bounding_radius);
-        let floor = search.axes.face_separation - pair.slack;
-        let edges_of = |of: &FaceSearch, edges| {
-            of.edges_above(floor - budget, budget, edges).map(|(index, _)| index).collect()
-        };
-        let edges_of_a: SmallVec<[u32; 24]> = edges_of(&search.of_a, &pair.a.edges);
-        let edges_of_b: SmallVec<[u32; 24]> = edges_of(&search.of_b, &pair.b.edges);
-        let turned = budget / pair.lever() + 1e-12;
-        let placed_of_a: SmallVec<[PlacedEdge; 24]> =
-            edges_of_a.iter().map(|&index| pair.edge_of_a(index)).collect();
-        let mut edges = SmallVec::new();
-        for &b in &edges_of_b {
-            let placed_b = pair.edge_of_b(b);
-            for placed_a in placed_of_a.iter().filter(|placed_a| may_cross(placed_a, &placed_b, turned)) {
-                edges.push((b, placed_a.index));
-            }
-        }
-        Self {
-            faces_of_a: search.of_a.faces_above(floor - 2.0 * budget),
-            faces_of_b: search.of_b.faces_above(floor - 2.0 * budget),
-            edges,
-            between_centres: search.between_centres,
-            budget,
-        }
     }
 
     /// As [`Pair::search`], with the candidates of the list.
@@ -153,16 +150,16 @@ impl Shortlist {
             return None;
         }
         let mut face = (f64::NEG_INFINITY, Separator::FaceOfA(0));
-        for &index in &self.faces_of_a {
-            let separation = pair.above_face_of_a(&pair.a.faces[index as usize]).0;
+        for Opposed { face: index, vertices, .. } in &self.faces_of_a {
+            let separation = pair.above_face_of_a(&pair.a.faces[*index as usize], Some(vertices)).0;
             if separation > face.0 {
-                face = (separation, Separator::FaceOfA(index));
+                face = (separation, Separator::FaceOfA(*index));
             }
         }
-        for &index in &self.faces_of_b {
-            let separation = pair.above_face_of_b(&pair.b.faces[index as usize]).0;
+        for Opposed { face: index, vertices, .. } in &self.faces_of_b {
+            let separation = pair.above_face_of_b(&pair.b.faces[*index as usize], Some(vertices)).0;
             if separation > face.0 {
-                face = (separation, Separator::FaceOfB(index));
+                face = (separation, Separator::FaceOfB(*index));
             }
         }
         if face.0 > margin {
@@ -187,12 +184,23 @@ impl Shortlist {
     }
 }
 
-/// Whether the arcs of two edges may cross once b has turned by at most `angle`: the tests of `edge_axis`, with room.
-fn may_cross(a: &PlacedEdge, b: &PlacedEdge, angle: f64) -> bool {
-    let (room_a, room_b) = (angle * b.direction.norm(), angle * a.direction.norm());
-    let [a0, a1] = a.normals.map(|normal| normal.dot(&b.direction));
-    let [b0, b1] = b.normals.map(|normal| normal.dot(&a.direction));
-    let differ =
-        |x: f64, room_x: f64, y: f64, room_y: f64| (x > -room_x && y < room_y) || (x < room_x && y > -room_y);
-    differ(a0, room_a, a1, room_a) && differ(b0, room_b, b1, room_b) && differ(b0, room_b, a1, room_a)
+impl Opposed {
+    /// `normal` of the face in the frame of the other body. Vertices up to `room` higher than the lowest may become the lowest, and normals turn by
+    /// at most `turned`.
+    fn new(face: u32, normal: &Vec3, other: &Polyhedron, room: f64, turned: f64) -> Self {
+        let heights: SmallVec<[f64; 32]> = other.vertices.iter().map(|vertex| normal.dot(vertex)).collect();
+        let highest = heights.iter().fold(f64::INFINITY, |least, &height| least.min(height)) + room;
+        let vertices: SmallVec<[u32; 4]> =
+            (0..).zip(&heights).filter(|&(_, &height)| height <= highest).map(|(index, _)| index).collect();
+        // One bit for each vertex modulo 64: a face too many costs time and nothing else.
+        let bits = vertices.iter().fold(0_u64, |bits, &vertex| bits | 1 << (vertex & 63));
+        let cosine = OPPOSED_COSINE - turned;
+        let takes_part = |face: &Face| {
+            face.vertices.iter().any(|&vertex| bits >> (vertex & 63) & 1 == 1)
+                || -normal.dot(&face.normal) >= cosine
+        };
+        let faces =
+            (0..).zip(&other.faces).filter(|(_, face)| takes_part(face)).map(|(index, _)| index).collect();
+        Self { face, vertices, faces }
+    }
 }

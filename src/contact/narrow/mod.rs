@@ -28,6 +28,7 @@
 
 mod axis;
 mod clip;
+mod edges;
 mod feature;
 mod memory;
 mod plane;
@@ -79,11 +80,32 @@ pub struct Hint {
     swapped: bool,
 }
 
-#[cfg(test)]
 impl Hint {
-    fn apart(separator: axis::Separator) -> Self {
-        Self { memory: memory::Memory::apart(separator), swapped: false }
+    /// What proved the two to be apart the last time, if they were; none for a proof that does not extend to other poses.
+    pub fn gap(&self) -> Option<Gap> {
+        let memory::Memory::Apart(separator, separation) = self.memory else { return None };
+        match separator {
+            axis::Separator::Centres => Some(Gap { separation, along_centres: true }),
+            axis::Separator::FaceOfA(_) | axis::Separator::FaceOfB(_) => {
+                Some(Gap { separation, along_centres: false })
+            }
+            // The direction itself turns, and the faster the closer to parallel the edges are.
+            axis::Separator::Edges(..) => None,
+        }
     }
+
+    #[cfg(test)]
+    fn apart(separator: axis::Separator) -> Self {
+        Self { memory: memory::Memory::Apart(separator, 0.0), swapped: false }
+    }
+}
+
+/// How far a direction separated a pair.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gap {
+    pub separation: f64,
+    /// Along the line between the origins; else along the normal of a face.
+    pub along_centres: bool,
 }
 
 /// The patch of two convex pieces whose separation is at most `margin` (≥ 0), or none.
@@ -113,8 +135,11 @@ pub fn collide(a: (&Convex, &Pose), b: (&Convex, &Pose), margin: f64, hint: &mut
             }
         }
         (Convex::Polyhedron(shape_a), Convex::Polyhedron(shape_b)) => {
-            let reach = shape_a.bounding_radius + shape_b.bounding_radius + margin;
-            if (b.1.position - a.1.position).norm_squared() > reach * reach {
+            let radii = shape_a.bounding_radius + shape_b.bounding_radius;
+            let (squared, reach) = ((b.1.position - a.1.position).norm_squared(), radii + margin);
+            if squared > reach * reach {
+                // No more than what the line of centres separates.
+                hint.memory = memory::Memory::Apart(axis::Separator::Centres, squared.sqrt() - radii);
                 return None;
             }
             let swapped = order(a, b).is_gt();

@@ -5,7 +5,7 @@ type Placed = (Arc<Polyhedron>, Pose);
 
 /// The separation as the narrow phase finds it, from faces and in all.
 pub fn search(a: &Placed, b: &Placed) -> (f64, f64) {
-    let search = Pair::new((&a.0, &a.1), (&b.0, &b.1)).search(f64::INFINITY);
+    let search = Pair::new((&a.0, &a.1), (&b.0, &b.1)).search(f64::INFINITY, 0.0);
     let axes = search.expect("no margin to exceed").axes;
     let edges = axes.edges.map_or(f64::NEG_INFINITY, |edges| edges.3);
     (axes.face_separation.max(edges), axes.face_separation)
