@@ -19,12 +19,15 @@ setup-browser: ## Install chromium, with which the tests open a report (a downlo
 build: setup
 	cargo build --release
 
-demo: build ## Some hundred ballast stones settle in a box on 2 ranks, with a report at the end (about a minute after the build)
-	$(MPIRUN) -n 2 $(BRECCIA) run inputs/ballast-box.toml --out out/ballast-box
-	$(BRECCIA) report out/ballast-box
-	@echo "Report:   out/ballast-box/report.html (open it in a browser)"
-	@echo "ParaView: out/ballast-box/bodies.vtkhdf and contacts.vtkhdf"
-	@echo "Numbers:  out/ballast-box/series.csv and summary.json"
+demo: build ## A tamping machine works in ballast on 2 ranks, with a report at the end (about two minutes after the build)
+	$(MPIRUN) -n 2 $(BRECCIA) run inputs/tamping/demo-bed.toml --out out/tamping/demo-bed
+	$(MPIRUN) -n 2 $(BRECCIA) run inputs/tamping/demo-deposit.toml --out out/tamping/demo-deposit
+	$(MPIRUN) -n 2 $(BRECCIA) run inputs/tamping/demo.toml --out out/tamping/demo
+	$(BRECCIA) report out/tamping/demo
+	@echo "Report:   out/tamping/demo/report.html (open it in a browser: plots, pictures, a 3D view that plays)"
+	@echo "ParaView: out/tamping/demo/bodies.vtkhdf and contacts.vtkhdf (force chains)"
+	@echo "Numbers:  out/tamping/demo/machines.csv, series.csv and summary.json"
+	@echo "More:     docs/tamping.md, and the other cases in inputs/"
 
 test: setup lint ## All tests: units, physics, ranks, case files, files read by VTK
 	cargo build --bins

@@ -9,9 +9,11 @@ use breccia::{input, inspect, output};
 use clap::Parser;
 use command_line::{CommandLine, RunArguments, Task};
 use decomposition::{Comm, Metered, Solo, World};
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 /// A wrong case.
@@ -20,6 +22,51 @@ const INPUT: u8 = 1;
 const FILES: u8 = 4;
 /// A panic, as Rust has it.
 const PANIC: i32 = 101;
+
+/// The memory of the system. A rank that gets none says so before it ends; the launcher then ends the others.
+struct Memory;
+
+#[global_allocator]
+static MEMORY: Memory = Memory;
+
+/// For what a rank says when it can no longer ask.
+static RANK: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call goes on to the system's allocator as it came.
+unsafe impl GlobalAlloc for Memory {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as the caller promises.
+        granted(unsafe { System.alloc(layout) }, layout.size())
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as the caller promises.
+        granted(unsafe { System.alloc_zeroed(layout) }, layout.size())
+    }
+
+    unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: as the caller promises.
+        granted(unsafe { System.realloc(place, layout, size) }, size)
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(place, layout) }
+    }
+}
+
+/// Passes an address on, with a complaint if there is none: Rust itself then ends the process. Takes no memory.
+fn granted(place: *mut u8, size: usize) -> *mut u8 {
+    if place.is_null() {
+        let mut text = [0u8; 160];
+        let mut rest = &mut text[..];
+        let rank = RANK.load(Ordering::Relaxed);
+        let _ = writeln!(rest, "error: rank {rank}: out of memory, the system refuses {size} bytes more");
+        let length = 160 - rest.len();
+        let _ = std::io::stderr().write_all(&text[..length]);
+    }
+    place
+}
 
 fn main() -> ExitCode {
     let begun = Instant::now();
@@ -122,6 +169,7 @@ fn parallel(arguments: &RunArguments, begun: Instant) -> ExitCode {
         return ExitCode::from(INPUT);
     };
     let rank = world.rank();
+    RANK.store(rank, Ordering::Relaxed);
     let several = world.size() > 1;
     std::panic::set_hook(Box::new(move |panic| {
         let who = if several { format!("rank {rank}: ") } else { String::new() };

@@ -58,9 +58,6 @@ fn readable(directory: &Path) {
         if name.ends_with(".tmp") {
             continue; // never renamed: nobody will take it for a result
         }
-        if entry.metadata().is_ok_and(|facts| facts.len() == 0) {
-            continue; // killed while the file was being created: nothing was in it yet
-        }
         seen += 1;
         if name.ends_with(".json") {
             let text = std::fs::read_to_string(&path).expect("text");
@@ -144,4 +141,31 @@ fn ranks_with_different_cases_are_noticed() {
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success());
     assert!(words.contains("rank 1 has another version of breccia or another case"), "{words}");
+}
+
+/// A rank that may have less memory than it needs says so, and ends all.
+#[test]
+fn a_rank_without_memory_says_so_and_ends_all() {
+    let directory = Directory::new("memory");
+    let out = directory.file("out").display().to_string();
+    let case = project("inputs/mixed-spheres.toml").display().to_string();
+    let run = format!(
+        "exec {} run {case} --set parameters.spheres=60000 --steps 5 --threads 1 --out {out}",
+        env!("CARGO_BIN_EXE_breccia")
+    );
+    // Enough to start, not enough for the case.
+    let limited = format!("ulimit -v 230000; {run}");
+    let begun = Instant::now();
+    let output = Command::new("mpirun")
+        .args(["--oversubscribe", "-n", "1", "sh", "-c", &run, ":", "-n", "1", "sh", "-c", &limited])
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+        .env("RUST_BACKTRACE", "0")
+        .output()
+        .expect("mpirun starts");
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success());
+    assert!(words.contains("rank 1: out of memory"), "{words}");
+    assert!(begun.elapsed() < 3 * PATIENCE, "{:?}", begun.elapsed());
+    wait_until("the end of all ranks", || processes(&out).is_empty());
 }

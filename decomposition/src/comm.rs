@@ -1,6 +1,6 @@
 //! The seam between one rank and the others.
 //!
-//! Every method but `rank`, `size`, `abort`, `raw` and `traffic` is collective: all ranks call it, in the same order.
+//! Every method but `rank`, `size`, `swap`, `has_arrived`, `abort`, `raw` and `traffic` is collective: all ranks call it, in the same order.
 //! Nothing here sums floating-point numbers: such a sum would depend on the number of ranks
 //! (see [`crate::ExactSum`] for sums that do not).
 
@@ -31,8 +31,15 @@ pub trait Comm: Sync {
     /// A rank may send to itself. At most one message for each destination.
     fn scatter(&self, outgoing: Vec<(usize, Vec<u8>)>) -> Vec<(usize, Vec<u8>)>;
 
+    /// Sends one message, maybe empty, to each partner and returns theirs, by ascending rank. Only partners take part: if this rank names
+    /// another one, that one names this one too, and calls as often. No partner twice, and not this rank itself.
+    fn swap(&self, outgoing: Vec<(usize, Vec<u8>)>) -> Vec<(usize, Vec<u8>)>;
+
     /// Starts an exchange whose partners and sizes both sides know; returns at once.
     fn begin(&self, exchange: &mut Exchange);
+
+    /// Whether all that `exchange` receives is there, so that `finish` will not wait for it; returns at once. Not collective.
+    fn has_arrived(&self, exchange: &mut Exchange) -> bool;
 
     /// Waits until `exchange` has sent and received everything.
     fn finish(&self, exchange: &mut Exchange);
@@ -144,8 +151,17 @@ impl Comm for Solo {
         outgoing
     }
 
+    fn swap(&self, outgoing: Vec<(usize, Vec<u8>)>) -> Vec<(usize, Vec<u8>)> {
+        assert!(outgoing.is_empty(), "one rank has no partners");
+        outgoing
+    }
+
     fn begin(&self, exchange: &mut Exchange) {
         assert!(exchange.is_empty(), "one rank has nobody to exchange with");
+    }
+
+    fn has_arrived(&self, _exchange: &mut Exchange) -> bool {
+        true
     }
 
     fn finish(&self, _exchange: &mut Exchange) {}

@@ -104,10 +104,19 @@ impl Comm for Metered<'_> {
         self.waited(|| self.inner.scatter(outgoing))
     }
 
+    fn swap(&self, outgoing: Vec<(usize, Vec<u8>)>) -> Vec<(usize, Vec<u8>)> {
+        self.sent(outgoing.len(), outgoing.iter().map(|(_, bytes)| bytes.len()).sum());
+        self.waited(|| self.inner.swap(outgoing))
+    }
+
     fn begin(&self, exchange: &mut Exchange) {
         let messages = exchange.outgoing();
         self.sent(messages.len(), messages.iter().map(|message| size_of_val(&message.data[..])).sum());
         self.inner.begin(exchange);
+    }
+
+    fn has_arrived(&self, exchange: &mut Exchange) -> bool {
+        self.inner.has_arrived(exchange)
     }
 
     fn finish(&self, exchange: &mut Exchange) {

@@ -16,13 +16,38 @@ struct Shared {
     /// One slot a rank, for collectives: written, barrier, read by all, barrier.
     slots: Vec<Mutex<Vec<u8>>>,
     /// `mail[to][from]`, first in first out.
-    mail: Vec<Vec<Mailbox>>,
+    mail: Vec<Vec<Mailbox<f64>>>,
+    /// The same for [`Comm::swap`].
+    parcels: Vec<Vec<Mailbox<u8>>>,
 }
 
-#[derive(Default)]
-struct Mailbox {
-    queue: Mutex<VecDeque<Vec<f64>>>,
+struct Mailbox<T> {
+    queue: Mutex<VecDeque<Vec<T>>>,
     arrived: Condvar,
+}
+
+impl<T> Mailbox<T> {
+    /// One for each pair of ranks.
+    fn all(size: usize) -> Vec<Vec<Self>> {
+        let new = || Self { queue: Mutex::default(), arrived: Condvar::new() };
+        (0..size).map(|_| (0..size).map(|_| new()).collect()).collect()
+    }
+
+    fn put(&self, data: Vec<T>) {
+        self.queue.lock().unwrap().push_back(data);
+        self.arrived.notify_one();
+    }
+
+    fn take(&self, turnstile: &Turnstile) -> Vec<T> {
+        let mut queue = self.queue.lock().unwrap();
+        loop {
+            if let Some(data) = queue.pop_front() {
+                return data;
+            }
+            assert!(!turnstile.state.lock().unwrap().broken, "another rank panicked");
+            queue = self.arrived.wait(queue).unwrap();
+        }
+    }
 }
 
 /// A barrier that opens for all, with a panic, when one rank panicked: a failing test ends instead of hanging.
@@ -70,6 +95,9 @@ impl Drop for ThreadComm {
             for mailbox in self.shared.mail.iter().flatten() {
                 mailbox.arrived.notify_all();
             }
+            for mailbox in self.shared.parcels.iter().flatten() {
+                mailbox.arrived.notify_all();
+            }
         }
     }
 }
@@ -80,7 +108,8 @@ pub fn run<R: Send>(size: usize, work: impl Fn(&ThreadComm) -> R + Sync) -> Vec<
         size,
         barrier: Turnstile::default(),
         slots: (0..size).map(|_| Mutex::default()).collect(),
-        mail: (0..size).map(|_| (0..size).map(|_| Mailbox::default()).collect()).collect(),
+        mail: Mailbox::all(size),
+        parcels: Mailbox::all(size),
     });
     std::thread::scope(|scope| {
         let start = |rank| {
@@ -180,13 +209,26 @@ impl Comm for ThreadComm {
         })
     }
 
+    fn swap(&self, outgoing: Vec<(usize, Vec<u8>)>) -> Vec<(usize, Vec<u8>)> {
+        let mut partners: Vec<usize> = outgoing.iter().map(|(rank, _)| *rank).collect();
+        partners.sort_unstable();
+        for (rank, bytes) in outgoing {
+            self.shared.parcels[rank][self.rank].put(bytes);
+        }
+        let take = |rank: usize| self.shared.parcels[self.rank][rank].take(&self.shared.barrier);
+        partners.into_iter().map(|rank| (rank, take(rank))).collect()
+    }
+
     fn begin(&self, exchange: &mut Exchange) {
         exchange.under_way = true;
         for message in exchange.buffers().0 {
-            let mailbox = &self.shared.mail[message.rank][self.rank];
-            mailbox.queue.lock().unwrap().push_back(message.data.clone());
-            mailbox.arrived.notify_one();
+            self.shared.mail[message.rank][self.rank].put(message.data.clone());
         }
+    }
+
+    fn has_arrived(&self, exchange: &mut Exchange) -> bool {
+        let there = |rank: usize| !self.shared.mail[self.rank][rank].queue.lock().unwrap().is_empty();
+        !exchange.under_way || exchange.buffers().1.iter().all(|message| there(message.rank))
     }
 
     fn finish(&self, exchange: &mut Exchange) {
@@ -194,13 +236,7 @@ impl Comm for ThreadComm {
             return;
         }
         for message in exchange.buffers().1 {
-            let mailbox = &self.shared.mail[self.rank][message.rank];
-            let mut queue = mailbox.queue.lock().unwrap();
-            while queue.is_empty() {
-                assert!(!self.shared.barrier.state.lock().unwrap().broken, "another rank panicked");
-                queue = mailbox.arrived.wait(queue).unwrap();
-            }
-            let data = queue.pop_front().expect("not empty");
+            let data = self.shared.mail[self.rank][message.rank].take(&self.shared.barrier);
             assert_eq!(data.len(), message.data.len(), "both sides of an exchange agree on its length");
             message.data.copy_from_slice(&data);
         }
@@ -250,6 +286,22 @@ mod tests {
             expected.sort();
             assert_eq!(messages, expected);
         }
+    }
+
+    #[test]
+    fn partners_swap_and_others_need_not_be_there() {
+        // A chain 0 - 1 - 2 whose ends swap different numbers of times; rank 3 has no partner.
+        run(4, |comm| {
+            let partners: &[usize] = [&[1][..], &[0, 2], &[1], &[]][comm.rank()];
+            for round in 0..5u8 {
+                let active = partners.iter().filter(|&&other| other + comm.rank() == 3 || round < 2);
+                let outgoing: Vec<_> =
+                    active.map(|&other| (other, vec![comm.rank() as u8; round as usize])).collect();
+                let expected: Vec<_> =
+                    outgoing.iter().map(|(other, _)| (*other, vec![*other as u8; round as usize])).collect();
+                assert_eq!(comm.swap(outgoing), expected);
+            }
+        });
     }
 
     #[test]

@@ -11,15 +11,20 @@ use mpi::topology::SimpleCommunicator;
 use mpi::traits::*;
 use std::mem::MaybeUninit;
 use std::os::raw::{c_int, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The handle that parallel HDF5 wants.
 pub type RawComm = ffi::MPI_Comm;
 
 const TAG_EXCHANGE: c_int = 1;
-const TAG_SCATTER: c_int = 2;
+/// Two tags by turns: a rank that still polls for one scatter must not take a message of the next. Nobody gets two ahead, since a scatter
+/// ends only when all have entered its barrier.
+const TAGS_SCATTER: [c_int; 2] = [2, 3];
+const TAG_SWAP: c_int = 4;
 
 pub struct World {
     comm: SimpleCommunicator,
+    scatters: AtomicUsize,
     _universe: Universe,
 }
 
@@ -36,7 +41,11 @@ impl World {
     /// Starts MPI. A program started without `mpirun` is a world of one rank. `None` if MPI runs already or offers no threads.
     pub fn initialize() -> Option<World> {
         let (universe, threading) = mpi::initialize_with_threading(mpi::Threading::Funneled)?;
-        (threading >= mpi::Threading::Funneled).then(|| World { comm: universe.world(), _universe: universe })
+        (threading >= mpi::Threading::Funneled).then(|| World {
+            comm: universe.world(),
+            scatters: AtomicUsize::new(0),
+            _universe: universe,
+        })
     }
 
     fn handle(&self) -> ffi::MPI_Comm {
@@ -103,7 +112,43 @@ impl Comm for World {
     }
 
     fn scatter(&self, outgoing: Vec<(usize, Vec<u8>)>) -> Vec<(usize, Vec<u8>)> {
-        scatter_by_consensus(self.handle(), &outgoing)
+        let turn = self.scatters.fetch_add(1, Ordering::Relaxed);
+        scatter_by_consensus(self.handle(), TAGS_SCATTER[turn % 2], &outgoing)
+    }
+
+    fn swap(&self, outgoing: Vec<(usize, Vec<u8>)>) -> Vec<(usize, Vec<u8>)> {
+        let mut sends: Vec<ffi::MPI_Request> = Vec::with_capacity(outgoing.len());
+        for (rank, bytes) in &outgoing {
+            let mut request = MaybeUninit::uninit();
+            // SAFETY: `outgoing` lives until the end of this function, after all sends completed.
+            unsafe {
+                ffi::MPI_Isend(
+                    bytes.as_ptr().cast::<c_void>(),
+                    count(bytes.len()),
+                    ffi::RSMPI_UINT8_T,
+                    *rank as c_int,
+                    TAG_SWAP,
+                    self.handle(),
+                    request.as_mut_ptr(),
+                );
+                sends.push(request.assume_init());
+            }
+        }
+        let mut partners: Vec<usize> = outgoing.iter().map(|(rank, _)| *rank).collect();
+        partners.sort_unstable();
+        let receive = |rank: usize| {
+            let mut status = MaybeUninit::<ffi::MPI_Status>::uninit();
+            // SAFETY: the probe returns when a message is there, and fills `status`.
+            let status = unsafe {
+                ffi::MPI_Probe(rank as c_int, TAG_SWAP, self.handle(), status.as_mut_ptr());
+                status.assume_init()
+            };
+            receive_probed(self.handle(), &status)
+        };
+        let arrived = partners.into_iter().map(receive).collect();
+        // SAFETY: the requests are those posted above.
+        unsafe { ffi::MPI_Waitall(count(sends.len()), sends.as_mut_ptr(), ffi::RSMPI_STATUSES_IGNORE) };
+        arrived
     }
 
     fn begin(&self, exchange: &mut Exchange) {
@@ -147,6 +192,24 @@ impl Comm for World {
         exchange.requests = requests;
     }
 
+    fn has_arrived(&self, exchange: &mut Exchange) -> bool {
+        if !exchange.under_way {
+            return true;
+        }
+        let mut done: c_int = 0;
+        // SAFETY: the requests are those of `begin`; completed ones become null requests, for which `finish` does not wait.
+        unsafe {
+            ffi::MPI_Testall(
+                exchange.requests.len() as c_int,
+                exchange.requests.as_mut_ptr(),
+                &mut done,
+                ffi::RSMPI_STATUSES_IGNORE,
+            );
+        }
+        exchange.under_way = done == 0;
+        done != 0
+    }
+
     fn finish(&self, exchange: &mut Exchange) {
         if !exchange.under_way {
             return;
@@ -173,7 +236,11 @@ impl Comm for World {
 
 /// Sparse exchange without an all-to-all: synchronous sends, and a non-blocking barrier that each rank enters when its
 /// own messages have been taken; when the barrier completes, all messages of all ranks have been taken.
-fn scatter_by_consensus(comm: ffi::MPI_Comm, outgoing: &[(usize, Vec<u8>)]) -> Vec<(usize, Vec<u8>)> {
+fn scatter_by_consensus(
+    comm: ffi::MPI_Comm,
+    tag: c_int,
+    outgoing: &[(usize, Vec<u8>)],
+) -> Vec<(usize, Vec<u8>)> {
     let mut sends: Vec<ffi::MPI_Request> = Vec::with_capacity(outgoing.len());
     for (rank, bytes) in outgoing {
         let mut request = MaybeUninit::uninit();
@@ -184,7 +251,7 @@ fn scatter_by_consensus(comm: ffi::MPI_Comm, outgoing: &[(usize, Vec<u8>)]) -> V
                 count(bytes.len()),
                 ffi::RSMPI_UINT8_T,
                 *rank as c_int,
-                TAG_SCATTER,
+                tag,
                 comm,
                 request.as_mut_ptr(),
             );
@@ -194,7 +261,7 @@ fn scatter_by_consensus(comm: ffi::MPI_Comm, outgoing: &[(usize, Vec<u8>)]) -> V
     let mut arrived = Vec::new();
     let mut barrier: Option<ffi::MPI_Request> = None;
     loop {
-        while let Some(message) = receive_if_any(comm) {
+        while let Some(message) = receive_if_any(comm, tag) {
             arrived.push(message);
         }
         let mut done: c_int = 0;
@@ -218,36 +285,40 @@ fn scatter_by_consensus(comm: ffi::MPI_Comm, outgoing: &[(usize, Vec<u8>)]) -> V
             },
         }
     }
-    // Nobody may start the next scatter while another rank still polls in the loop above: it would take the new message
-    // for one of this scatter.
-    // SAFETY: plain collective call.
-    unsafe { ffi::MPI_Barrier(comm) };
     arrived.sort_by_key(|(rank, _)| *rank);
     arrived
 }
 
-fn receive_if_any(comm: ffi::MPI_Comm) -> Option<(usize, Vec<u8>)> {
+fn receive_if_any(comm: ffi::MPI_Comm, tag: c_int) -> Option<(usize, Vec<u8>)> {
     let mut there: c_int = 0;
     let mut status = MaybeUninit::<ffi::MPI_Status>::uninit();
-    // SAFETY: the probe fills `status` when `there` is set; the buffer has the probed length.
-    unsafe {
-        ffi::MPI_Iprobe(ffi::RSMPI_ANY_SOURCE, TAG_SCATTER, comm, &mut there, status.as_mut_ptr());
+    // SAFETY: the probe fills `status` when `there` is set.
+    let status = unsafe {
+        ffi::MPI_Iprobe(ffi::RSMPI_ANY_SOURCE, tag, comm, &mut there, status.as_mut_ptr());
         if there == 0 {
             return None;
         }
-        let status = status.assume_init();
-        let mut length: c_int = 0;
-        ffi::MPI_Get_count(&status, ffi::RSMPI_UINT8_T, &mut length);
+        status.assume_init()
+    };
+    Some(receive_probed(comm, &status))
+}
+
+/// Takes the message of bytes that a probe has found.
+fn receive_probed(comm: ffi::MPI_Comm, status: &ffi::MPI_Status) -> (usize, Vec<u8>) {
+    let mut length: c_int = 0;
+    // SAFETY: the status is that of a probe, and the buffer has the probed length.
+    unsafe {
+        ffi::MPI_Get_count(status, ffi::RSMPI_UINT8_T, &mut length);
         let mut bytes = vec![0u8; length as usize];
         ffi::MPI_Recv(
             bytes.as_mut_ptr().cast::<c_void>(),
             length,
             ffi::RSMPI_UINT8_T,
             status.MPI_SOURCE,
-            TAG_SCATTER,
+            status.MPI_TAG,
             comm,
             ffi::RSMPI_STATUS_IGNORE,
         );
-        Some((status.MPI_SOURCE as usize, bytes))
+        (status.MPI_SOURCE as usize, bytes)
     }
 }

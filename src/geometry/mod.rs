@@ -2,12 +2,14 @@
 
 pub mod grading;
 pub mod hull;
+pub mod icosphere;
 pub mod mass;
 pub mod mesh_file;
 pub mod packing;
 pub mod pose;
 pub mod random;
 pub mod shape;
+pub mod share;
 pub mod sieve;
 pub mod stone;
 

@@ -62,6 +62,11 @@ impl Aabb {
         (0..3).all(|k| self.min[k] <= other.max[k] && other.min[k] <= self.max[k])
     }
 
+    /// The border belongs to it.
+    pub fn contains(&self, point: &Vec3) -> bool {
+        (0..3).all(|k| self.min[k] <= point[k] && point[k] <= self.max[k])
+    }
+
     pub fn inflated(&self, margin: f64) -> Aabb {
         Aabb { min: self.min.add_scalar(-margin), max: self.max.add_scalar(margin) }
     }

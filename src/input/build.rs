@@ -1,6 +1,6 @@
 //! From the tree of a case file to a [`Case`]: the sections that are not bodies, and what must hold between sections.
 
-use super::build_bodies::{read_bodies, read_grains};
+use super::build_bodies::{read_bodies, read_corners, read_grains};
 use super::build_shapes::{ReadShapes, read_shapes};
 use super::case::*;
 use super::document::{Data, Entry, Origin, Value};
@@ -49,6 +49,7 @@ pub(super) fn build(reader: &Reader, root: &Value, name: &str, included: Vec<Pat
     let around = Surroundings { materials: &material_names, shapes: &shapes, time };
     let machines = read_machines(&machine_tables, machine_names, &around, &mut users);
     check_for_machines(&table, &machine_tables, simulation.as_ref());
+    let regions = read_regions(&table.tables("region"));
     let start_table = table.table("start");
     let start = start_table.as_ref().and_then(|table| read_start(table, &material_names, &mut users));
     let time_step = simulation.as_ref().map(|simulation| simulation.time_step);
@@ -75,6 +76,7 @@ pub(super) fn build(reader: &Reader, root: &Value, name: &str, included: Vec<Pat
         bodies: bodies?,
         grains: grains?,
         machines: machines?,
+        regions: regions?,
         start,
         output: output?,
         checkpoint: checkpoint?,
@@ -185,6 +187,13 @@ fn read_points(table: &TableReader) -> Option<[Vec<f64>; 2]> {
             None
         }
     }
+}
+
+fn read_regions(tables: &[TableReader]) -> Option<Vec<Region>> {
+    let names = Names::collect(tables.iter()).list;
+    let read = |(table, name): (&TableReader, String)| Some(Region { name, bounds: read_corners(table)? });
+    let read: Vec<Option<Region>> = tables.iter().zip(names).map(read).collect();
+    read.into_iter().collect()
 }
 
 fn read_simulation(table: &TableReader) -> Option<Simulation> {
@@ -344,7 +353,25 @@ fn read_start(table: &TableReader, materials: &Names, users: &mut Users) -> Opti
         users.add(material, true, 2, "[start]", table.origin);
     }
     let keep_velocities = table.flag("keep_velocities");
-    Some(Start { from: from?, groups, material, keep_velocities: keep_velocities? })
+    let copies = table.field("copies").and_then(|field| field.count_pair());
+    let spacing = table.field("spacing").map(|field| field.numbers());
+    if spacing.is_none() && copies.is_some_and(|copies| copies != [1, 1]) {
+        table.relation("copies", "found copies without a spacing, expected `spacing = [x, y]`".to_string());
+    }
+    let spacing = spacing.map_or(Some([0.0; 2]), |spacing| {
+        spacing?[..].try_into().ok().or_else(|| {
+            table.relation("spacing", "found more than two numbers, expected [x, y]".to_string());
+            None
+        })
+    });
+    Some(Start {
+        from: from?,
+        groups,
+        material,
+        keep_velocities: keep_velocities?,
+        copies: copies?,
+        spacing: spacing?,
+    })
 }
 
 fn read_output(table: &TableReader, time_step: Option<f64>) -> Option<Output> {

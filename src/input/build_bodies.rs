@@ -248,20 +248,24 @@ fn read_placing(table: &TableReader) -> Option<Placing> {
     let seed = table.count("seed");
     let gap = table.number("gap");
     let grow = table.choice("grow");
-    let region = table.table("region")?;
-    let min = region.field("min").and_then(|field| field.vector());
-    let max = region.field("max").and_then(|field| field.vector());
-    let (min, max) = (min?, max?);
-    if (0..3).any(|k| min[k] >= max[k]) {
-        let [low, high] = [min, max].map(|corner| format!("[{}, {}, {}]", corner.x, corner.y, corner.z));
-        region.relation("max", format!("found {high}, expected more than min, {low}, in each direction"));
-        return None;
-    }
+    let region = read_corners(&table.table("region")?)?;
     let overflow = match grow? {
         Grow::Up => Overflow::GrowUp,
         Grow::None => Overflow::Refuse,
     };
-    Some(Placing { count: count?, seed: seed?, region: Aabb { min, max }, gap: gap?, overflow })
+    Some(Placing { count: count?, seed: seed?, region, gap: gap?, overflow })
+}
+
+/// A box given by `min` and `max`.
+pub(super) fn read_corners(table: &TableReader) -> Option<Aabb> {
+    let [min, max] = ["min", "max"].map(|key| table.field(key).and_then(|field| field.vector()));
+    let (min, max) = (min?, max?);
+    if (0..3).any(|k| min[k] >= max[k]) {
+        let [low, high] = [min, max].map(|corner| format!("[{}, {}, {}]", corner.x, corner.y, corner.z));
+        table.relation("max", format!("found {high}, expected more than min, {low}, in each direction"));
+        return None;
+    }
+    Some(Aabb { min, max })
 }
 
 fn read_stone(table: &TableReader) -> Option<StoneParameters> {

@@ -27,6 +27,7 @@ pub struct Case {
     pub bodies: Vec<CaseBody>,
     pub grains: Vec<Grains>,
     pub machines: Vec<CaseMachine>,
+    pub regions: Vec<Region>,
     pub start: Option<Start>,
     pub output: Output,
     pub checkpoint: Checkpoint,
@@ -35,6 +36,13 @@ pub struct Case {
     pub warnings: Vec<String>,
     /// What it says, key by key, however it is written: to compare it with the case of a checkpoint.
     pub listing: super::Listing,
+}
+
+/// A box that is watched.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Region {
+    pub name: String,
+    pub bounds: Aabb,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -268,6 +276,10 @@ pub struct Start {
     /// Given to the bodies that are taken; if none, they keep the material of the same name.
     pub material: Option<usize>,
     pub keep_velocities: bool,
+    /// Along x and y.
+    pub copies: [u64; 2],
+    /// From copy to copy, m.
+    pub spacing: [f64; 2],
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -1,6 +1,7 @@
 //! A TOML text as a tree in which every value and key knows its place, and overrides of single values.
 
 use super::errors::{CaseError, ErrorKind};
+use super::keys::Kind;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -164,19 +165,47 @@ pub(super) fn apply_override(
     let whole = Origin { source: index, start: 0, end: source.text.len() };
     let value = parse_value(&source.text, index)
         .unwrap_or_else(|| Value { data: Data::Text(source.text.clone()), origin: whole.clone() });
+    put(root, path, value, &whole)
+        .map_err(|message| Box::new(CaseError::at(source, &whole, path, ErrorKind::Relation, message)))
+}
+
+/// Puts the values under `set` in their places; `sources` are those of all files.
+pub(super) fn apply_settings(root: &mut Value, sources: &[Source]) -> Vec<CaseError> {
+    let Data::Table(entries) = &mut root.data else { return Vec::new() };
+    let Some(place) = entries.iter().position(|entry| entry.key == "set") else { return Vec::new() };
+    let Entry { value, key_origin, .. } = entries.remove(place);
+    let source = |origin: &Origin| &sources[origin.source];
+    let Data::Table(settings) = value.data else {
+        let message = format!("found {}, expected {}", value.noun(), Kind::Settings.describe());
+        return vec![CaseError::at(source(&key_origin), &value.origin, "set", ErrorKind::Value, message)];
+    };
+    let mut errors = Vec::new();
+    for Entry { key, key_origin, value } in settings {
+        if let Err(message) = put(root, &key, value, &key_origin) {
+            let path = format!("set.{key}");
+            errors.push(CaseError::at(source(&key_origin), &key_origin, &path, ErrorKind::Relation, message));
+        }
+    }
+    errors
+}
+
+/// Puts a value at a key path; tables that are not there are made, as if they stood at `origin`.
+fn put(root: &mut Value, path: &str, value: Value, origin: &Origin) -> Result<(), String> {
     let segments: Vec<&str> = path.split('.').collect();
-    let refuse =
-        |message: String| Box::new(CaseError::at(source, &whole, path, ErrorKind::Relation, message));
     if segments.len() > 16 || segments.iter().any(|segment| segment.is_empty()) {
-        return Err(refuse("found no key path, expected one such as `simulation.time_step`".to_string()));
+        return Err("found no key path, expected one such as `simulation.time_step`".to_string());
     }
     let mut at = root;
     for segment in segments {
         at = match &mut at.data {
             Data::Table(entries) => {
                 let position = entries.iter().position(|entry| entry.key == segment).unwrap_or_else(|| {
-                    let empty = Value { data: Data::Table(Vec::new()), origin: whole.clone() };
-                    entries.push(Entry { key: segment.to_string(), key_origin: whole.clone(), value: empty });
+                    let empty = Value { data: Data::Table(Vec::new()), origin: origin.clone() };
+                    entries.push(Entry {
+                        key: segment.to_string(),
+                        key_origin: origin.clone(),
+                        value: empty,
+                    });
                     entries.len() - 1
                 });
                 &mut entries[position].value
@@ -192,12 +221,12 @@ pub(super) fn apply_override(
                             "found `{segment}`, expected a name or a number from 1 to {}",
                             items.len()
                         );
-                        return Err(refuse(message));
+                        return Err(message);
                     }
                 }
             }
             _ => {
-                return Err(refuse(format!("found `{segment}` below a plain value, expected a table there")));
+                return Err(format!("found `{segment}` below a plain value, expected a table there"));
             }
         };
     }

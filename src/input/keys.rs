@@ -119,6 +119,8 @@ pub enum Kind {
     ChoiceOrTable(&'static [Choice], &'static Section),
     /// Named numbers.
     Parameters,
+    /// Values of any kind by key paths.
+    Settings,
     /// A word, two, or a list of them, that names something within the same machine: what, in words.
     Part(&'static str),
     PartPair(&'static str),
@@ -243,6 +245,7 @@ impl Kind {
             Kind::Tables(_, count) => format!("a list of at least {count} table(s)"),
             Kind::ChoiceOrTable(choices, _) => format!("a table or one of {}", list(choices)),
             Kind::Parameters => "a table of named numbers".to_string(),
+            Kind::Settings => "a table of values by key paths in quotes".to_string(),
             Kind::Part(what) => format!("the name of {what}"),
             Kind::PartPair(what) => format!("the names of two, each {what}"),
             Kind::PartList(what) => format!("a list of names, each {what}"),

@@ -10,8 +10,16 @@ use std::path::Path;
 use xxhash_rust::xxh3::xxh3_128;
 
 /// Keys (or what they begin with) that do not change what is computed, only how long, where and what is written of it.
-const FREE: &[&str] =
-    &["title", "include", "simulation.duration", "output.", "checkpoint.", "decomposition."];
+const FREE: &[&str] = &[
+    "title",
+    "include",
+    "simulation.duration",
+    "output.",
+    "checkpoint.",
+    "decomposition.",
+    "region",
+    "region.",
+];
 
 /// Text of each key's value.
 pub type Listing = BTreeMap<String, String>;

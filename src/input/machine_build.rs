@@ -69,7 +69,8 @@ fn read_machine(
     let cuts = read_cuts(table, &parts);
     let phase_tables = table.tables("phase");
     parts.phases = Names::collect(phase_tables.iter()).list;
-    let quantities = read_quantities(table, &mut parts);
+    let phase_values = read_quantities(table, "phase_values", &mut parts);
+    let quantities = read_quantities(table, "quantities", &mut parts);
     let phases = read_phases(&phase_tables, &parts);
     let forces = read_forces(table, &parts);
     let prescribed_names =
@@ -87,6 +88,7 @@ fn read_machine(
         cuts: cuts?,
         prescribed: prescribed?,
         forces: forces?,
+        phase_values: phase_values?,
         quantities: quantities?,
         phases: phases?,
         partitioning: partitioning?,

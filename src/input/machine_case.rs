@@ -20,7 +20,9 @@ pub struct CaseMachine {
     /// Coordinate and its position as a formula of t.
     pub prescribed: Vec<(String, Expression)>,
     pub forces: Vec<(String, MachineForce)>,
-    /// In the order in which they are evaluated.
+    /// Evaluated when a phase begins, and kept until the next one begins.
+    pub phase_values: Vec<(String, Expression)>,
+    /// Evaluated in every step, after the values of the phase, in this order.
     pub quantities: Vec<(String, Expression)>,
     /// None if the case names none.
     pub phases: Vec<MachinePhase>,
@@ -163,6 +165,11 @@ impl<'a> MachineVariable<'a> {
 }
 
 impl CaseMachine {
+    /// All that formulas know as a quantity, in the order of evaluation.
+    pub fn named_formulas(&self) -> impl Iterator<Item = (&str, &Expression)> {
+        self.phase_values.iter().chain(&self.quantities).map(|(name, formula)| (name.as_str(), formula))
+    }
+
     /// The description of the machine with these bodies, in the order of the case, and with laws as `law` makes them.
     pub fn builder(&self, bodies: Vec<BodySpec>, law: impl Fn(&MachineLaw) -> Law) -> MachineBuilder {
         let mut builder = MachineBuilder::new(&self.name);
@@ -189,7 +196,7 @@ impl CaseMachine {
         for (name, force) in &self.forces {
             builder.force(name, force.specify(&law));
         }
-        for name in self.quantities.iter().map(|(name, _)| name.as_str()).chain(PHASE_QUANTITIES) {
+        for name in self.named_formulas().map(|(name, _)| name).chain(PHASE_QUANTITIES) {
             builder.quantity(name, 0.0);
         }
         builder.partitioning(self.partitioning.clone()).closure_tolerance(self.closure_tolerance);

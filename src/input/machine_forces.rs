@@ -187,12 +187,13 @@ fn read_law(table: &TableReader, parts: &MachineNames, own: &[&str]) -> Option<M
     (!laws.is_empty()).then_some(MachineLaw(laws))
 }
 
-/// In their order; each knows those above it. Adds their names to `parts`.
+/// The named formulas under `key`, in their order; each knows those above it. Adds their names to `parts`.
 pub(super) fn read_quantities(
     table: &TableReader,
+    key: &str,
     parts: &mut MachineNames,
 ) -> Option<Vec<(String, Expression)>> {
-    let Some(field) = table.field("quantities") else { return Some(Vec::new()) };
+    let Some(field) = table.field(key) else { return Some(Vec::new()) };
     let Data::Table(entries) = &field.value.data else {
         field.wrong();
         return None;
@@ -208,6 +209,7 @@ pub(super) fn read_quantities(
                 || PHASE_QUANTITIES.contains(&name.as_str())
                 || scope.constants.contains_key(name)
                 || scope.tables.contains_key(name)
+                || parts.quantities.contains(name)
         };
         let message = if !is_identifier(name) {
             Some(format!("found the name {name:?}, expected {}", Kind::Identifier.describe()))

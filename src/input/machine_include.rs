@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// What an included file may hold.
 pub(super) const INCLUDABLE: &[&str] =
-    &["parameters", "table", "material", "contact", "shape", "body", "grains", "machine"];
+    &["parameters", "table", "material", "contact", "shape", "body", "grains", "machine", "region"];
 
 /// Most files that a case includes.
 const MAXIMUM_FILES: usize = 100;

@@ -83,6 +83,14 @@ pub static MACHINE: Section = plain(
              those above it. They are written to the time series.",
         ),
         key(
+            "phase_values",
+            Kind::NamedLaws,
+            "",
+            Optional("no values of phases"),
+            "Named formulas, evaluated when a phase begins and kept until the next one begins: `held_at = \"lift.position\"`. \
+             They are quantities too, known to all `quantities` and to those below them here.",
+        ),
+        key(
             "phase",
             Kind::Tables(&PHASE, 0),
             "",

@@ -87,8 +87,10 @@ pub fn parse_case(name: &str, text: &str, overrides: &[(String, String)]) -> Res
     let (first, rest): (Vec<_>, Vec<_>) = overrides.iter().partition(|(path, _)| path.starts_with("include"));
     first.into_iter().for_each(|change| replace(&mut root, &mut sources, change));
     let included = machine_include::include(&mut root, &mut sources, &folder);
+    let settings = document::apply_settings(&mut root, &sources);
     rest.into_iter().for_each(|change| replace(&mut root, &mut sources, change));
     errors.extend(included.errors);
+    errors.extend(settings);
     if included.missing {
         // Half of the names would be unknown: that is one mistake, not many.
         return Err(CaseErrors { errors, left_out: 0 });

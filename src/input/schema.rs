@@ -200,6 +200,7 @@ fn kind_schema(kind: &Kind) -> Map<String, Value> {
         Kind::ChoiceOrTable(choices, section) => {
             json!({ "anyOf": [words(choices), section_schema(section)] })
         }
+        Kind::Settings => json!({ "type": "object" }),
         Kind::Parameters | Kind::NamedLaws => by_name(number(&Range::ANY)),
         Kind::Part(_) => json!({ "type": "string", "minLength": 1 }),
         Kind::PartPair(_) => list(text(), 2, Some(2)),

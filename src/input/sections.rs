@@ -28,6 +28,7 @@ pub static CASE: Section = plain(
     &[
         key("title", Kind::Text, "", Default("\"\""), "Shown in the log."),
         key("include", Kind::Files, "", Optional("nothing is included"), INCLUDE),
+        key("set", Kind::Settings, "", Optional("nothing is changed"), SETTINGS),
         key("parameters", Kind::Parameters, "", Optional("no names but `pi`"), PARAMETERS),
         key(
             "table",
@@ -81,6 +82,13 @@ pub static CASE: Section = plain(
             "Articulated mechanisms, one `[[machine]]` each. `breccia check` prints them.",
         ),
         key(
+            "region",
+            Kind::Tables(&WATCHED, 0),
+            "",
+            Optional("no regions"),
+            "Boxes that are watched, one `[[region]]` each.",
+        ),
+        key(
             "start",
             Kind::Table(&START),
             "",
@@ -105,7 +113,21 @@ pub static CASE: Section = plain(
     ],
 );
 
-const INCLUDE: &str = "Files whose parameters, tables, materials, contacts, shapes, bodies, grains and machines are taken as if they stood in this one, \
+pub static WATCHED: Section = plain(
+    "A box in which it is measured how densely grains lie. The series has for each its solid fraction (volume of grains by volume of the \
+     box, parts of grains included), its coordination number (bodies that press on a grain, on average over the grains whose centres \
+     are in the box) and the number of these grains.",
+    &[
+        key("name", Kind::Name, "", Required, "In the series: `region/<name>.solid_fraction`."),
+        key("min", Kind::Vector(Range::PLACE), "m", Required, "Its lowest corner."),
+        key("max", Kind::Vector(Range::PLACE), "m", Required, "Its highest corner."),
+    ],
+);
+
+const SETTINGS: &str = "Values put in place of those of included files, by key path in quotes: `\"machine.crane.joint.lift.prescribed\" = \"0.1*t\"`. \
+    Paths are those of `--set`, which comes after it.";
+
+const INCLUDE: &str = "Files whose parameters, tables, materials, contacts, shapes, bodies, grains, machines and regions are taken as if they stood in this one, \
     for instance a machine that several cases use. Relative paths start from the folder of the file in which they stand. Of parameters that \
     both set, this file's hold.";
 
@@ -336,6 +358,20 @@ static START: Section = plain(
             "Of the bodies that are taken.",
         ),
         key("keep_velocities", Kind::Flag, "", Default("true"), "Otherwise they start at rest."),
+        key(
+            "copies",
+            Kind::CountPair(1, 10_000),
+            "",
+            Default("[1, 1]"),
+            "How often they are laid side by side along x and along y, about where they were: a small deposit makes a large one.",
+        ),
+        key(
+            "spacing",
+            Kind::Numbers(Range::SIZE, 2),
+            "m",
+            Optional("only right without copies"),
+            "From one copy to the next along x and along y: the size of the box that the other run filled.",
+        ),
     ],
 );
 

@@ -4,7 +4,7 @@
 
 use super::kinematics::Data;
 use super::law::{Law, LawInput};
-use super::model::{Model, PointRef};
+use super::model::{BodyIndex, Model, PointRef};
 use super::spatial::Wrench;
 use super::spec::{Direction, LinkLaw};
 use crate::geometry::Vec3;
@@ -83,6 +83,29 @@ impl Data {
             };
             self.force_values[k] = value;
         }
+    }
+
+    /// How fast each element gives way to its own force: its power is this times its value. Needs current positions and velocities.
+    pub(super) fn force_rates(&self, model: &Model, v: &[f64]) -> Vec<f64> {
+        let rate = |element: &ForceElement| match element {
+            ForceElement::JointSpring { column, .. } | ForceElement::Actuator { column, .. } => v[*column],
+            ForceElement::Link { a, b, .. } => {
+                let (point_a, point_b) = (self.world_point(a), self.world_point(b));
+                let span = point_b - point_a;
+                let length = span.norm();
+                let relative = self.point_velocity(b.body, &point_b) - self.point_velocity(a.body, &point_a);
+                if length > SHORTEST_LINK { relative.dot(&span) / length } else { 0.0 }
+            }
+            ForceElement::Force { body, position, direction, .. } => {
+                let point = self.poses[*body].point(position);
+                self.point_velocity(Some(BodyIndex(*body)), &point)
+                    .dot(&self.world_direction(*body, direction))
+            }
+            ForceElement::Torque { body, direction, .. } => {
+                self.twists[*body].angular.dot(&self.world_direction(*body, direction))
+            }
+        };
+        model.forces.iter().map(|(_, element)| rate(element)).collect()
     }
 
     fn push_link(&mut self, a: &PointRef, b: &PointRef, law: impl Fn(f64, f64) -> f64) -> f64 {

@@ -208,6 +208,11 @@ impl Machine {
         self.quantities[quantity] = value;
     }
 
+    /// For each force element the velocity with which it gives way, now: its power by its value.
+    pub fn force_rates(&self) -> Vec<f64> {
+        self.data.force_rates(&self.model, &self.coordinates.v)
+    }
+
     /// Values of the force elements when `reduce` or `accelerations` last evaluated them, in the model's order.
     pub fn force_values(&self) -> &[f64] {
         &self.data.force_values

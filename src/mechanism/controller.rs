@@ -1,8 +1,9 @@
 //! What a machine decides once per step: its named quantities, and in which phase it is.
 //!
 //! At the start of a step, [`Controller::update`] evaluates the quantities in their order, from the machine as it stands, and
-//! then asks whether the phase ends. If so the next one begins at that time, and the quantities are evaluated again. At most
-//! one phase ends per step. Laws read the results as quantities of the machine; within a step these do not change.
+//! then asks whether the phase ends. If so the next one begins at that time, and the quantities are evaluated again, those
+//! first that only change with the phase. At most one phase ends per step. Laws read the results as quantities of the
+//! machine; within a step these do not change.
 
 use super::formula::{Formula, machine_value};
 use crate::input::{CaseMachine, MachinePhase};
@@ -22,6 +23,8 @@ pub struct ControllerState {
 pub struct Controller {
     state: ControllerState,
     quantities: Vec<(String, Formula)>,
+    /// So many of them, the first, keep their values while a phase lasts.
+    kept: usize,
     /// Of the quantities and of the two of the phase, as the machine has them.
     values: Vec<f64>,
     phases: Vec<Phase>,
@@ -46,11 +49,13 @@ impl Controller {
             name: phase.name.clone(),
             until: phase.until.as_ref().map(|(formula, next)| (Formula::new(formula, model), *next)),
         };
-        let quantity = |(name, formula): &(String, _)| (name.clone(), Formula::new(formula, model));
+        let quantity = |(name, formula): (&str, _)| (name.to_string(), Formula::new(formula, model));
+        let quantities: Vec<_> = described.named_formulas().map(quantity).collect();
         Self {
             state,
-            quantities: described.quantities.iter().map(quantity).collect(),
-            values: vec![0.0; described.quantities.len() + phase_places.len()],
+            values: vec![0.0; quantities.len() + phase_places.len()],
+            quantities,
+            kept: described.phase_values.len(),
             phases: described.phases.iter().map(phase).collect(),
             phase_places,
         }
@@ -78,7 +83,7 @@ impl Controller {
 
     /// At the start of every step, with the machine at `time`. Pure: the same machine, state and time give the same bits.
     pub fn update(&mut self, machine: &mut Machine, time: f64) -> Result<(), MachineError> {
-        self.evaluate(machine, time)?;
+        self.evaluate(machine, time, self.kept)?;
         let Some(Phase { name, until: Some((until, next)) }) = self.phases.get(self.state.phase) else {
             return Ok(());
         };
@@ -89,15 +94,20 @@ impl Controller {
         }
         if holds != 0.0 {
             self.state = ControllerState { phase: *next, phase_start: time };
-            self.evaluate(machine, time)?;
+            self.evaluate(machine, time, 0)?;
         }
         Ok(())
     }
 
-    /// The quantities, without a change of phase.
-    pub(crate) fn evaluate(&mut self, machine: &mut Machine, time: f64) -> Result<(), MachineError> {
+    /// All quantities, as at the start of a phase.
+    pub(crate) fn begin(&mut self, machine: &mut Machine, time: f64) -> Result<(), MachineError> {
+        self.evaluate(machine, time, 0)
+    }
+
+    /// The quantities from the one numbered `first`, without a change of phase.
+    fn evaluate(&mut self, machine: &mut Machine, time: f64, first: usize) -> Result<(), MachineError> {
         let start = self.state.phase_start;
-        for (index, (name, formula)) in self.quantities.iter().enumerate() {
+        for (index, (name, formula)) in self.quantities.iter().enumerate().skip(first) {
             let value = formula.evaluate(|place| machine_value(place, machine, time, start, &self.values));
             if !value.is_finite() {
                 return Err(MachineError::NotANumber { what: format!("the quantity `{name}`") });

@@ -3,6 +3,9 @@
 //! Every body and every impulse is hashed by itself (xxh3, 128 bits, over the bits of its numbers) and the hashes are
 //! added, wrapping: the order of rows and their distribution over ranks drop out. Sections that other rooms add to the state
 //! count the same way. Time and step close the digest.
+//!
+//! Beside it goes a sum over what bodies are rather than do (shape, mass, group, material, kind of motion): it tells a spoilt file, and
+//! is no part of the digest, which compares states of one case.
 
 use super::ranks::gather;
 use super::state::ImpulseRow;
@@ -16,12 +19,18 @@ pub struct Digest {
     bodies: u128,
     impulses: u128,
     sections: u128,
+    /// What bodies are.
+    makings: u128,
 }
 
 // Different seeds, so that a body can never stand for an impulse.
 const BODY_SEED: u64 = 1;
 const IMPULSE_SEED: u64 = 2;
 const SECTION_SEED: u64 = 3;
+const MAKINGS_SEED: u64 = 4;
+
+/// The sums as numbers that can be sent to another rank.
+pub type DigestParts = [u64; 8];
 
 impl Digest {
     pub fn new() -> Self {
@@ -40,6 +49,10 @@ impl Digest {
         let words = std::iter::once(body.id.0).chain(numbers.concat().into_iter().map(f64::to_bits));
         fill(&mut bytes, words);
         self.bodies = self.bodies.wrapping_add(xxh3_128_with_seed(&bytes, BODY_SEED));
+        let makings = (body.id, body.group, body.material, body.motion, body.mass, body.inertia, &body.shape);
+        // Writing to memory cannot fail.
+        let bytes = postcard::to_stdvec(&makings).unwrap_or_default();
+        self.makings = self.makings.wrapping_add(xxh3_128_with_seed(&bytes, MAKINGS_SEED));
     }
 
     pub fn add_impulse(&mut self, row: &ImpulseRow) {
@@ -63,19 +76,19 @@ impl Digest {
         self.sections = self.sections.wrapping_add(xxh3_128_with_seed(&bytes, SECTION_SEED));
     }
 
-    /// The sums as numbers that can be sent to another rank.
-    pub fn parts(&self) -> [u64; 6] {
-        let halves = |sum: u128| [sum as u64, (sum >> 64) as u64];
-        let ([a, b], [c, d], [e, f]) = (halves(self.bodies), halves(self.impulses), halves(self.sections));
-        [a, b, c, d, e, f]
+    /// Bodies, impulses, sections, makings.
+    pub fn parts(&self) -> DigestParts {
+        let sums = [self.bodies, self.impulses, self.sections, self.makings];
+        std::array::from_fn(|k| (sums[k / 2] >> (64 * (k % 2))) as u64)
     }
 
     /// Adds the sums of another rank.
-    pub fn merge(&mut self, parts: [u64; 6]) {
-        let whole = |low: u64, high: u64| u128::from(low) | u128::from(high) << 64;
-        self.bodies = self.bodies.wrapping_add(whole(parts[0], parts[1]));
-        self.impulses = self.impulses.wrapping_add(whole(parts[2], parts[3]));
-        self.sections = self.sections.wrapping_add(whole(parts[4], parts[5]));
+    pub fn merge(&mut self, parts: DigestParts) {
+        let whole = |k: usize| u128::from(parts[2 * k]) | u128::from(parts[2 * k + 1]) << 64;
+        let sums = [&mut self.bodies, &mut self.impulses, &mut self.sections, &mut self.makings];
+        for (k, sum) in sums.into_iter().enumerate() {
+            *sum = sum.wrapping_add(whole(k));
+        }
     }
 
     /// Collective: the sums of all ranks.
@@ -89,10 +102,15 @@ impl Digest {
     pub fn finish(&self, time: f64, step: u64) -> String {
         let parts = self.parts();
         // Without sections the digest is what it was before there were any.
-        let sections = if self.sections == 0 { &[] } else { &parts[4..] };
+        let sections = if self.sections == 0 { &[] } else { &parts[4..6] };
         let words = parts[..4].iter().copied().chain([time.to_bits(), step]).chain(sections.iter().copied());
         let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
         format!("{:032x}", xxh3_128(&bytes))
+    }
+
+    /// The sum over what bodies are, 32 hexadecimal digits.
+    pub(super) fn makings(&self) -> String {
+        format!("{:032x}", self.makings)
     }
 }
 

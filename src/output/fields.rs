@@ -5,10 +5,10 @@
 //! and glyphs. Every body is given by exactly one rank (fixed and kinematic ones, that all ranks hold, by rank 0, say).
 
 use super::error::OutputError;
-use super::icosphere::Icosphere;
 use super::image::Image;
 use super::piece::{Array, POLYGONS, Piece, Precision, VERTICES};
 use super::polydata::{Maker, PolyDataFile};
+use crate::geometry::icosphere::Icosphere;
 use crate::geometry::{Aabb, Convex, Pose, Vec3};
 use crate::scene::Body;
 use decomposition::Comm;

@@ -7,6 +7,7 @@
 
 use super::error::OutputError;
 use super::ranks::Rows;
+use super::state::aside;
 use decomposition::Comm;
 use hdf5::dataset::{AllocTime, FillTime};
 use hdf5::{Dataset, Datatype, File, FileBuilder, Group, H5Type, h5check};
@@ -58,6 +59,12 @@ impl SharedFile {
             }
             options.create(path)
         })
+    }
+
+    /// Collective: creates or replaces the file [`aside`] of `path`, which it speaks of under the name it will have.
+    pub fn create_aside(path: &Path, comm: &dyn Comm) -> Result<Self, OutputError> {
+        let created = Self::create(&aside(path), comm, 0)?;
+        Ok(Self { path: path.to_path_buf(), ..created })
     }
 
     /// Collective: opens a file in order to add to it.

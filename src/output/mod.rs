@@ -6,7 +6,6 @@ pub mod error;
 pub mod fclib;
 pub mod fields;
 mod hyperslab;
-mod icosphere;
 pub mod image;
 mod pack;
 mod parts;

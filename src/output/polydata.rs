@@ -28,6 +28,7 @@ use super::parts::{MOST_PARTS, Parts};
 use super::piece::{Array, Piece, Precision, Values};
 use super::ranks::{Rows, agree, gather, place};
 use super::space;
+use super::state::aside;
 use decomposition::Comm;
 use hdf5::types::FixedAscii;
 use hdf5::{Attribute, Group, H5Type};
@@ -78,6 +79,8 @@ pub(super) struct PolyDataFile {
     tables: Option<Tables>,
     spare: Option<Piece>,
     broken: bool,
+    /// Whether this rank has to give the file its name, which it gets with its first step: nobody ever finds an empty one.
+    to_be_named: bool,
     /// Last, because closing it closes what is in it.
     file: SharedFile,
 }
@@ -94,15 +97,13 @@ impl PolyDataFile {
         precision: Precision,
         compression: u8,
     ) -> Result<Self, OutputError> {
-        let made = SharedFile::create(path, comm, 0).and_then(|file| {
+        let made = SharedFile::create_aside(path, comm).and_then(|file| {
             let (group, step_count) =
                 header(&file).map_err(OutputError::hdf5(path, "write the VTKHDF header"))?;
-            // From the first moment there is something to open.
-            file.flush()?;
             Ok((file, group, step_count))
         });
         let (file, group, step_count) = agree(comm, path, "create", made)?;
-        let (parts, tables, broken) = (comm.size(), None, false);
+        let (parts, tables, broken, to_be_named) = (comm.size(), None, false, comm.rank() == 0);
         Ok(Self {
             file,
             group,
@@ -115,6 +116,7 @@ impl PolyDataFile {
             tables,
             spare: None,
             broken,
+            to_be_named,
         })
     }
 
@@ -149,7 +151,7 @@ impl PolyDataFile {
             Ok((file, group, step_count, steps, parts, tables))
         });
         let (file, group, step_count, steps, parts, tables) = agree(comm, path, "open", opened)?;
-        let broken = false;
+        let (broken, to_be_named) = (false, false);
         Ok(Self {
             file,
             group,
@@ -162,22 +164,25 @@ impl PolyDataFile {
             tables,
             spare: None,
             broken,
+            to_be_named,
         })
     }
 
     /// Collective: what is needed to make the file again what it is now, however it is added to later and wherever a kill
     /// interrupts that. Rank 0 gets it.
     pub fn image(&mut self, comm: &dyn Comm) -> Result<Option<Image>, OutputError> {
-        let path = self.file.path();
         if self.broken {
-            return Err(OutputError::misuse(path, "cannot be continued after a restart: a step failed"));
+            let problem = "cannot be continued after a restart: a step failed";
+            return Err(OutputError::misuse(self.file.path(), problem));
         }
         let mut errors = FirstError::default();
         errors.keep(self.file.flush());
+        errors.keep(self.name());
         let mut kept = Vec::new();
         for table in self.tables.iter_mut().flat_map(Tables::all) {
             kept.extend_from_slice(errors.keep(table.full_chunks()).unwrap_or_default());
         }
+        let path = self.file.path();
         agree(comm, path, "flush", errors.into_result())?;
         let image = if comm.rank() == 0 { Image::take(path, kept).map(Some) } else { Ok(None) };
         agree(comm, path, "read", image)
@@ -218,10 +223,20 @@ impl PolyDataFile {
     }
 
     /// Collective.
-    pub fn close(self) -> Result<(), OutputError> {
+    pub fn close(mut self) -> Result<(), OutputError> {
+        let named = self.file.flush().and_then(|()| self.name());
         let PolyDataFile { file, group, step_count, tables, .. } = self;
         drop((group, step_count, tables));
-        file.close()
+        file.close().and(named)
+    }
+
+    /// Gives the file its name, if it has none yet. What it holds has been flushed.
+    fn name(&mut self) -> Result<(), OutputError> {
+        if !std::mem::take(&mut self.to_be_named) {
+            return Ok(());
+        }
+        let path = self.file.path();
+        std::fs::rename(aside(path), path).map_err(OutputError::io(path, "name"))
     }
 
     fn try_write(&mut self, comm: &dyn Comm, time: f64, piece: &Piece) -> Result<(), OutputError> {
@@ -269,7 +284,7 @@ impl PolyDataFile {
         self.steps += 1;
         let raised = self.step_count.write_scalar(&(self.steps as i64));
         let raised = raised.map_err(OutputError::hdf5(self.file.path(), "raise the number of steps"));
-        self.file.flush().and(raised)
+        self.file.flush().and(raised).and_then(|()| self.name())
     }
 }
 

@@ -5,7 +5,7 @@ use super::error::OutputError;
 use super::hyperslab::{open, read_all, read_rows, row_count};
 use super::pack::{Children, Packed};
 use super::seal;
-use super::state::{Extra, HeaderText, ImpulseRow, StateHeader, case_hash};
+use super::state::{Extra, HeaderText, ImpulseRow, StateHeader, hash};
 use crate::geometry::Vec3;
 use crate::scene::Body;
 use decomposition::{Comm, Solo};
@@ -19,7 +19,9 @@ pub struct StateFile {
     header: StateHeader,
     /// What the writer found; none in format 1.
     digest: Option<String>,
-    attachments: Vec<String>,
+    makings: Option<String>,
+    /// Names, and hashes of their bytes where the writer gave them.
+    attachments: Vec<(String, Option<String>)>,
     bodies: Group,
     parts: Group,
     polyhedra: Group,
@@ -34,7 +36,13 @@ impl StateFile {
     /// Collective: the ranks share the checking of the seal. What follows is independent.
     pub fn open(path: &Path, comm: &dyn Comm) -> Result<Self, OutputError> {
         seal::check(path, comm)?;
-        super::ranks::agree(comm, path, "open", Self::open_whole(path))
+        let opened = Self::open_whole(path).and_then(|file| {
+            // Once is enough, and they are small beside the bodies.
+            let looked_at = if comm.rank() == 0 { &file.attachments[..] } else { &[] };
+            looked_at.iter().try_for_each(|(name, _)| file.attachment(name).map(|_| ()))?;
+            Ok(file)
+        });
+        super::ranks::agree(comm, path, "open", opened)
     }
 
     fn open_whole(path: &Path) -> Result<Self, OutputError> {
@@ -43,11 +51,13 @@ impl StateFile {
         let group = |name: &str| file.group(name).map_err(OutputError::hdf5(path, format!("open {name}")));
         let (bodies, impulses) = (group("bodies")?, group("impulses")?);
         let (header, text) = read_header(path, &file)?;
+        let hashes = text.attachment_hashes.into_iter().map(Some).chain(std::iter::repeat(None));
         Ok(Self {
             path: path.to_path_buf(),
             header,
             digest: text.digest,
-            attachments: text.attachments,
+            makings: text.makings,
+            attachments: text.attachments.into_iter().zip(hashes).collect(),
             body_count: row_count(path, &open(path, &bodies, "id")?, None)?,
             impulse_count: row_count(path, &open(path, &impulses, "ids")?, Some(2))?,
             bodies,
@@ -74,10 +84,16 @@ impl StateFile {
 
     /// What was put beside the state, if anything was under this name.
     pub fn attachment(&self, name: &str) -> Result<Option<Vec<u8>>, OutputError> {
-        if !self.attachments.iter().any(|own| own == name) {
+        let Some((_, written)) = self.attachments.iter().find(|(own, _)| own == name) else {
             return Ok(None);
+        };
+        let bytes = read_all(&self.path, &self.file, &format!("attachments/{name}"), None)?;
+        match written {
+            Some(written) if *written != hash(&bytes) => {
+                Err(OutputError::damaged(&self.path, format!("{name} in it is not what was written")))
+            }
+            _ => Ok(Some(bytes)),
         }
-        read_all(&self.path, &self.file, &format!("attachments/{name}"), None).map(Some)
     }
 
     /// As the writer found it; none in format 1.
@@ -88,6 +104,11 @@ impl StateFile {
     /// An error unless what was read is what was written. `found` counts every body, impulse and section of the file once; the seal
     /// finds damage by accident, this also finds what a wrong program did and sealed again.
     pub fn check_digest(&self, found: &Digest) -> Result<String, OutputError> {
+        if self.makings.as_ref().is_some_and(|written| *written != found.makings()) {
+            let problem =
+                "holds bodies of other shapes, masses, groups, materials or kinds than were written";
+            return Err(OutputError::damaged(&self.path, problem));
+        }
         let found = found.finish(self.header.time, self.header.step);
         match &self.digest {
             Some(written) if *written != found => {
@@ -202,7 +223,7 @@ fn read_header(path: &Path, file: &File) -> Result<(StateHeader, HeaderText), Ou
     let time: Vec<f64> = read_all(path, file, "time", None)?;
     let step: Vec<u64> = read_all(path, file, "step", None)?;
     let case = text("case")?;
-    if parsed.case_hash.as_ref().is_some_and(|hash| *hash != case_hash(&case)) {
+    if parsed.case_hash.as_ref().is_some_and(|written| *written != hash(case.as_bytes())) {
         return Err(OutputError::damaged(path, "its case is not the one whose hash it holds"));
     }
     let sections = std::mem::take(&mut parsed.sections).into_iter().map(|name| {

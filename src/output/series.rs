@@ -8,6 +8,7 @@ use super::error::OutputError;
 use super::hyperslab::{SharedFile, Storage, Table};
 use super::ranks::Rows;
 use super::space;
+use super::state::aside;
 use decomposition::{Comm, Solo};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -216,9 +217,13 @@ impl Files {
     fn create(path: &Path, columns: &[Column]) -> Result<Self, OutputError> {
         let (shared, tables) = Self::create_tables(path, columns)?;
         let csv_path = path.with_extension("csv");
-        let mut csv = File::create(&csv_path).map_err(OutputError::io(&csv_path, "create"))?;
+        let mut csv = File::create(aside(&csv_path)).map_err(OutputError::io(&csv_path, "create"))?;
         let heading = heading(columns);
         csv.write_all(heading.as_bytes()).map_err(OutputError::io(&csv_path, "write"))?;
+        // Nobody ever finds an empty file under its name.
+        for path in [path, &csv_path] {
+            std::fs::rename(aside(path), path).map_err(OutputError::io(path, "name"))?;
+        }
         let csv_length = heading.len() as u64;
         Ok(Self { shared, tables, csv, csv_path, csv_length })
     }
@@ -240,6 +245,8 @@ impl Files {
         let mut files = Self { shared, tables, csv_length: position.bytes, csv_path, csv: reading };
         let source = (&mut csv).take(position.bytes);
         files.copy_rows(BufReader::new(source), columns, position.rows)?;
+        files.shared.flush()?;
+        std::fs::rename(aside(path), path).map_err(OutputError::io(path, "name"))?;
         let cut = csv.set_len(position.bytes).and_then(|()| csv.seek(SeekFrom::Start(position.bytes)));
         cut.map_err(OutputError::io(&files.csv_path, "cut at the checkpoint"))?;
         files.csv = csv;
@@ -286,7 +293,7 @@ impl Files {
     }
 
     fn create_tables(path: &Path, columns: &[Column]) -> Result<(SharedFile, Vec<Table>), OutputError> {
-        let shared = SharedFile::create(path, &Solo, 0)?;
+        let shared = SharedFile::create_aside(path, &Solo)?;
         let storage = Storage { typical_rows: 1024, compression: 0 };
         let error = || OutputError::hdf5(path, "create the groups");
         let group = shared.root().create_group("series").map_err(error())?;

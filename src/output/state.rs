@@ -89,13 +89,19 @@ pub(super) struct HeaderText {
     pub sections: Vec<String>,
     #[serde(default)]
     pub attachments: Vec<String>,
+    /// What bodies are, see [`Digest`]; none before version 0.1.
+    #[serde(default)]
+    pub makings: Option<String>,
+    /// Of the attachments, in their order; none before version 0.1.
+    #[serde(default)]
+    pub attachment_hashes: Vec<String>,
 }
 
 /// Names and bytes that rank 0 gives; other ranks give none.
 pub type Attachments = [(String, Vec<u8>)];
 
-pub(super) fn case_hash(case: &str) -> String {
-    format!("{:032x}", xxh3_128(case.as_bytes()))
+pub(super) fn hash(bytes: &[u8]) -> String {
+    format!("{:032x}", xxh3_128(bytes))
 }
 
 /// Collective: writes a state file and returns its digest, or on error leaves what was there before.
@@ -124,7 +130,8 @@ pub fn write_checkpoint<'a>(
 ) -> Result<String, OutputError> {
     let aside = aside(path);
     let bodies: Vec<&Body> = bodies.into_iter().collect();
-    let digest = digest_of(header, &bodies, impulses, comm);
+    let sums = digest_of(header, &bodies, impulses, comm);
+    let digest = sums.finish(header.time, header.step);
     let packed = Packed::new(bodies);
     let sized = |all: &[(String, Vec<u8>)]| all.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
     let texts = header.case.len()
@@ -134,7 +141,8 @@ pub fn write_checkpoint<'a>(
     let own = packed.bytes() + size_of_val(impulses) as u64 + texts as u64;
     let bytes = gather(comm, [own]).iter().map(|[bytes]| bytes).sum();
     let attachments = Announced::by_root(attachments, comm);
-    let whole = Whole { header, digest: &digest, attachments: &attachments, packed, impulses };
+    let (digests, attachments) = ([&digest[..], &sums.makings()], &attachments[..]);
+    let whole = Whole { header, digests, attachments, packed, impulses };
     let written = space::require(comm, path, bytes)
         .and_then(|()| write_aside(&aside, comm, whole, compression))
         .and_then(|()| seal::close(&aside, comm))
@@ -150,20 +158,21 @@ pub fn write_checkpoint<'a>(
 }
 
 /// Collective.
-fn digest_of(header: &StateHeader, bodies: &[&Body], impulses: &[ImpulseRow], comm: &dyn Comm) -> String {
+fn digest_of(header: &StateHeader, bodies: &[&Body], impulses: &[ImpulseRow], comm: &dyn Comm) -> Digest {
     let mut digest = Digest::new();
     bodies.iter().for_each(|body| digest.add_body(body));
     impulses.iter().for_each(|row| digest.add_impulse(row));
     if comm.rank() == 0 {
         header.sections.iter().for_each(|(name, bytes)| digest.add_section(name, bytes));
     }
-    digest.over_ranks(comm).finish(header.time, header.step)
+    digest.over_ranks(comm)
 }
 
 /// Everything that goes into one file.
 struct Whole<'a> {
     header: &'a StateHeader,
-    digest: &'a str,
+    /// The digest, and the sum over what bodies are.
+    digests: [&'a str; 2],
     attachments: &'a [Announced<'a>],
     packed: Packed,
     impulses: &'a [ImpulseRow],
@@ -173,28 +182,30 @@ struct Whole<'a> {
 struct Announced<'a> {
     name: String,
     length: u64,
+    hash: String,
     bytes: &'a [u8],
 }
 
 impl<'a> Announced<'a> {
     /// Collective.
     fn by_root(attachments: &'a Attachments, comm: &dyn Comm) -> Vec<Self> {
-        let list: Vec<(&str, u64)> =
-            attachments.iter().map(|(name, bytes)| (name.as_str(), bytes.len() as u64)).collect();
+        let entry = |(name, bytes): &'a (String, Vec<u8>)| (name.as_str(), bytes.len() as u64, hash(bytes));
+        let list: Vec<(&str, u64, String)> = attachments.iter().map(entry).collect();
         let mut text = serde_json::to_vec(&list).unwrap_or_default();
         comm.broadcast(0, &mut text);
-        let list: Vec<(String, u64)> = serde_json::from_slice(&text).unwrap_or_default();
+        let list: Vec<(String, u64, String)> = serde_json::from_slice(&text).unwrap_or_default();
         let own = |k: usize| attachments.get(k).filter(|_| comm.rank() == 0);
-        let announced = |(k, (name, length)): (usize, (String, u64))| Announced {
+        let announced = |(k, (name, length, hash))| Announced {
             name,
             length,
+            hash,
             bytes: own(k).map_or(&[], |(_, bytes)| bytes.as_slice()),
         };
         list.into_iter().enumerate().map(announced).collect()
     }
 }
 
-fn aside(path: &Path) -> PathBuf {
+pub(super) fn aside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".tmp");
     name.into()
@@ -209,14 +220,14 @@ fn rename(from: &Path, to: &Path) -> Result<(), OutputError> {
 }
 
 fn write_aside(path: &Path, comm: &dyn Comm, whole: Whole, compression: u8) -> Result<(), OutputError> {
-    let Whole { header, digest, attachments, packed, impulses } = whole;
+    let Whole { header, digests, attachments, packed, impulses } = whole;
     let names = agree(comm, path, "write", check_names(path, header, attachments));
     let file = names.and_then(|()| {
         let file = SharedFile::create(path, comm, seal::LENGTH);
         agree(comm, path, "create", file)
     })?;
     let mut writer = Writer { file: &file, comm, compression, errors: FirstError::default() };
-    writer.header(header, digest, attachments);
+    writer.header(header, digests, attachments);
     writer.bodies(packed);
     writer.impulses(impulses);
     writer.errors.keep(file.flush());
@@ -279,15 +290,17 @@ impl Writer<'_> {
         self.column(group, name, None, rows, if rows.own > 0 { values } else { &[] });
     }
 
-    fn header(&mut self, header: &StateHeader, digest: &str, attachments: &[Announced]) {
+    fn header(&mut self, header: &StateHeader, digests: [&str; 2], attachments: &[Announced]) {
         let kind = |(name, values): &(String, Extra)| (name.clone(), matches!(values, Extra::Integer(_)));
         let text = HeaderText {
             code_version: header.code_version.clone(),
             groups: header.groups.clone(),
             materials: header.materials.clone(),
             extra: header.extra.iter().map(kind).collect(),
-            case_hash: Some(case_hash(&header.case)),
-            digest: Some(digest.into()),
+            case_hash: Some(hash(header.case.as_bytes())),
+            digest: Some(digests[0].into()),
+            makings: Some(digests[1].into()),
+            attachment_hashes: attachments.iter().map(|attachment| attachment.hash.clone()).collect(),
             sections: header.sections.iter().map(|(name, _)| name.clone()).collect(),
             attachments: attachments.iter().map(|attachment| attachment.name.clone()).collect(),
         };
@@ -310,7 +323,7 @@ impl Writer<'_> {
             header.sections.iter().for_each(|(name, bytes)| self.shared(&group, name, bytes));
         }
         let Some(group) = self.group("attachments") else { return };
-        for Announced { name, length, bytes } in attachments {
+        for Announced { name, length, bytes, .. } in attachments {
             self.column(&group, name, None, Rows::only_on_root(self.comm, *length), bytes);
         }
     }

@@ -151,8 +151,11 @@ pub fn of_series(table: &TextTable, tolerance: Option<f64>) -> Vec<Chart> {
         ];
         order.iter().position(|title| *title == chart.title)
     });
+    charts.extend(regions(table, time));
     charts.extend(forces(table, time));
-    charts.extend(others(table, time, "", |name| used.contains(&name) || name.starts_with("force/")));
+    let shown =
+        |name: &str| used.contains(&name) || name.starts_with("force/") || name.starts_with("region/");
+    charts.extend(others(table, time, "", shown));
     charts
 }
 
@@ -166,6 +169,28 @@ fn energy(table: &TextTable, time: &[f64]) -> Option<Chart> {
     let mut chart = Chart::new("Energy balance", "J", time, lines).scaled();
     chart.note = "Potential energy counts from its lowest value. The sum falls by friction and impacts; tools and moving walls add to it.".into();
     Some(chart)
+}
+
+/// `region/NAME.WHAT`: one chart for solid fractions and one for coordination numbers.
+fn regions(table: &TextTable, time: &[f64]) -> Vec<Chart> {
+    let kinds = [
+        ("solid_fraction", "Solid fraction", "Volume of grains by volume of the region."),
+        ("coordination", "Coordination number", "Bodies that press on a grain, on average over the region."),
+    ];
+    let mut charts = Vec::new();
+    for (what, title, note) in kinds {
+        let named = table.names.iter().zip(&table.columns).filter_map(|(name, y)| {
+            let region = name.strip_prefix("region/")?.strip_suffix(what)?.strip_suffix('.')?;
+            Some(line(region, y))
+        });
+        let lines: Vec<Line> = named.collect();
+        if !lines.is_empty() {
+            let mut chart = Chart::new(title, "", time, lines);
+            chart.note = note.into();
+            charts.push(chart);
+        }
+    }
+    charts
 }
 
 /// `force/NAME/{x,y,z}`: the magnitudes of all in one chart, and one chart for each.

@@ -26,6 +26,20 @@ pub fn of_machines(table: &TextTable, time: &[f64]) -> Vec<Chart> {
         .collect()
 }
 
+/// Place of the plot of work among the kinds.
+const WORK: usize = 11;
+
+/// The integral of a mean over the time before each row.
+fn summed(time: &[f64], y: &[f64]) -> Vec<f64> {
+    let mut sum = 0.0;
+    let before = std::iter::once(0.0).chain(time.iter().copied());
+    let add = |((now, before), y): ((&f64, f64), &f64)| {
+        sum += (now - before) * y;
+        sum
+    };
+    time.iter().zip(before).zip(y).map(add).collect()
+}
+
 /// A kind of plot: title, unit, where it stands, whether it is logarithmic, and its lines.
 type Kind = (&'static str, &'static str, Place, bool, Vec<Line>);
 
@@ -36,7 +50,7 @@ fn of_machine(machine: &str, prefix: &str, table: &TextTable, time: &[f64]) -> V
         .zip(&table.columns)
         .filter_map(|(name, y)| name.strip_prefix(prefix).map(|name| (name, y.as_slice())))
         .collect();
-    let mut kinds: [Kind; 11] = [
+    let mut kinds: [Kind; 12] = [
         ("coordinates", "m or rad", Place::Machines, false, Vec::new()),
         ("velocities", "m/s or rad/s", Place::Machines, false, Vec::new()),
         ("forces", "N or N m", Place::Machines, false, Vec::new()),
@@ -48,6 +62,7 @@ fn of_machine(machine: &str, prefix: &str, table: &TextTable, time: &[f64]) -> V
         ("loads of cuts", "N or N m", Place::More, false, Vec::new()),
         ("energy", "J", Place::More, false, Vec::new()),
         ("error of loops", "", Place::More, true, Vec::new()),
+        ("work of forces", "J", Place::Machines, false, Vec::new()),
     ];
     let has = |name: String| own.iter().any(|(other, _)| *other == name);
     for (name, y) in &own {
@@ -61,6 +76,7 @@ fn of_machine(machine: &str, prefix: &str, table: &TextTable, time: &[f64]) -> V
             y.to_vec()
         };
         let (kind, shown) = sort(vector, has(format!("{vector}.velocity")));
+        let y = if kind == WORK { summed(time, &y) } else { y };
         kinds[kind].4.push(Line { name: shown.to_string(), y });
     }
     let mut charts = Vec::new();
@@ -69,6 +85,9 @@ fn of_machine(machine: &str, prefix: &str, table: &TextTable, time: &[f64]) -> V
             let number = if k == 0 { String::new() } else { format!(" ({})", k + 1) };
             let mut chart = Chart::new(&format!("{machine}: {what}{number}"), unit, time, some.to_vec());
             (chart.place, chart.log) = (place, log);
+            if what.starts_with("work") {
+                chart.note = "What each force has put in so far, or taken up: the sum of its powers.".into();
+            }
             if what.starts_with("contact") || what.starts_with("loads") {
                 chart.note = "Magnitudes; means over a step.".into();
             }
@@ -93,6 +112,8 @@ fn sort(name: &str, has_velocity: bool) -> (usize, &str) {
         (7, name)
     } else if let Some(name) = name.strip_prefix("cut.") {
         (8, name)
+    } else if let Some(name) = name.strip_prefix("power.") {
+        (WORK, name)
     } else if let Some(name) = name.strip_prefix("quantity.") {
         (4, name)
     } else if name == "phase" {
@@ -118,9 +139,9 @@ mod tests {
 
     #[test]
     fn every_column_of_a_machine_finds_its_plot() {
-        let text = "step,time,arm/lift,arm/lift.velocity,arm/force.cylinder,arm/quantity.work,arm/phase,arm/kinetic_energy,arm/closure_error,\
+        let text = "step,time,arm/lift,arm/lift.velocity,arm/force.cylinder,arm/power.cylinder,arm/quantity.work,arm/phase,arm/kinetic_energy,arm/closure_error,\
                     arm/cut.pin.0,arm/joint.pin.force/x,arm/joint.pin.force/y,arm/joint.pin.force/z,arm/contact.shovel.force/x,\
-                    arm/contact.shovel.force/y,arm/contact.shovel.force/z\n1,0.1,1,2,3,4,5,6,7,8,0,3,4,2,3,6\n";
+                    arm/contact.shovel.force/y,arm/contact.shovel.force/z\n1,0.1,1,2,3,30,4,5,6,7,8,0,3,4,2,3,6\n";
         let table = TextTable::parse(text).unwrap();
         let told: Vec<(String, String, f64)> = of_machines(&table, table.column("time").unwrap())
             .into_iter()
@@ -137,6 +158,7 @@ mod tests {
             ("arm: loads of cuts", "pin.0", 8.0),
             ("arm: energy", "kinetic", 6.0),
             ("arm: error of loops", "closure error", 7.0),
+            ("arm: work of forces", "cylinder", 3.0),
         ];
         let expected = expected.map(|(title, line, y)| (title.to_string(), line.to_string(), y));
         assert_eq!(told, expected);

@@ -137,7 +137,7 @@ impl<'c> Files<'c> {
         let contacts = contact_options(case)
             .map(|options| ContactFile::create(&directory.join(CONTACTS), comm, options))
             .transpose()?;
-        let series = Series::create(&directory.join("series.h5"), comm, columns(scene), SERIES_BATCH)?;
+        let series = Series::create(&directory.join("series.h5"), comm, columns(case, scene), SERIES_BATCH)?;
         let machines = (!machines.is_empty()).then(|| {
             let columns = machine_series::columns(machines);
             Series::create(&directory.join("machines.h5"), comm, columns, SERIES_BATCH)
@@ -216,7 +216,7 @@ impl<'c> Files<'c> {
         let machines = (!machines.is_empty())
             .then(|| series("machines.csv", machine_series::columns(machines), position.machines))
             .transpose()?;
-        let series = series("series.csv", columns(scene), position.series)?;
+        let series = series("series.csv", columns(case, scene), position.series)?;
         let written = Written { bodies, contacts, series, machines };
         let files = Self::with(directory, case, comm, written, domain);
         let pictured = if at_end { Some(state.header().step) } else { position.pictured };
@@ -250,6 +250,9 @@ impl<'c> Files<'c> {
         ];
         let vectors = [observed.momentum, observed.angular_momentum];
         row.extend(vectors.iter().chain(&observed.forces).flat_map(|vector| vector.iter().copied()));
+        for region in &observed.regions {
+            row.extend([region.solid_fraction, region.coordination, region.grains as f64]);
+        }
         self.series.append(&row)?;
         self.machines.as_mut().map_or(Ok(()), |series| series.append(&machine_series::row(report, machines)))
     }
@@ -575,7 +578,7 @@ fn domain(scene: &Scene, comm: &dyn Comm) -> Option<Aabb> {
     bounds.iter().all(|bound| bound.is_finite()).then_some(Aabb { min: -low, max: high })
 }
 
-fn columns(scene: &Scene) -> Vec<Column> {
+fn columns(case: &Case, scene: &Scene) -> Vec<Column> {
     let mut columns = vec![
         Column::integer("step"),
         Column::real("time"),
@@ -593,6 +596,11 @@ fn columns(scene: &Scene) -> Vec<Column> {
     ];
     let force = |body: &Body| Column::vector(format!("force/{}", scene.groups[body.group as usize]));
     columns.extend(scene.statics.iter().map(force));
+    for region in &case.regions {
+        let name = |what: &str| format!("region/{}.{what}", region.name);
+        columns.extend(["solid_fraction", "coordination"].map(|what| Column::real(name(what))));
+        columns.push(Column::integer(name("grains")));
+    }
     columns
 }
 

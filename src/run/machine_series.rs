@@ -1,7 +1,7 @@
 //! The time series of the machines: every coordinate, force, quantity, phase, and what joints, cuts and contacts carry.
 //!
 //! Columns are named `<machine>/<coordinate>` (position), `<machine>/<coordinate>.velocity`, `<machine>/force.<name>`,
-//! `<machine>/quantity.<name>`, `<machine>/joint.<name>.force` and `.moment`, `<machine>/cut.<name>.<row>`,
+//! `<machine>/power.<name>`, `<machine>/quantity.<name>`, `<machine>/joint.<name>.force` and `.moment`, `<machine>/cut.<name>.<row>`,
 //! `<machine>/contact.<body>.force` and `.moment`. Forces are means over the step before the row.
 
 use crate::machine::BodyIndex;
@@ -26,6 +26,7 @@ fn add_columns(mechanism: &Mechanism, columns: &mut Vec<Column>) {
         columns.push(Column::real(name(&format!("{coordinate}.velocity"))));
     }
     columns.extend(model.force_names().map(|force| Column::real(name(&format!("force.{force}")))));
+    columns.extend(model.force_names().map(|force| Column::real(name(&format!("power.{force}")))));
     let quantities = mechanism.controller.quantities();
     columns.extend(quantities.map(|(quantity, _)| Column::real(name(&format!("quantity.{quantity}")))));
     columns.push(Column::integer(name("phase")));
@@ -61,6 +62,7 @@ fn add_values(mechanism: &Mechanism, loads: &Loads, row: &mut Vec<f64>) {
         row.push(coordinates.v[column]);
     }
     row.extend(machine.force_values());
+    row.extend(&loads.powers);
     row.extend(mechanism.controller.quantities().map(|(_, value)| value));
     row.push(mechanism.controller.state().phase as f64);
     row.extend(loads.energies);

@@ -113,6 +113,7 @@ pub fn run(
     };
     let statistics = found.map(|found| files::statistics_at(&found.state)).transpose()?.flatten();
     let mut stepper = Stepper::with_machines(scene, machines, physics, solver, decomposition, comm);
+    stepper.set_regions(case.regions.iter().map(|region| region.bounds).collect());
     if options.verify {
         stepper.verify_copies();
     }
@@ -144,6 +145,7 @@ pub fn run(
         // Of a checkpoint at the very end nothing is left to be done but to name it.
         digest: continued.filter(|_| first_step == last_step).and_then(|found| found.state.digest()),
         output_seconds: 0.0,
+        step_seconds: 0.0,
     };
     run.complete(seconds_setup)
 }
@@ -283,6 +285,7 @@ struct Run<'a> {
     /// Of `final.h5`.
     digest: Option<String>,
     output_seconds: f64,
+    step_seconds: f64,
 }
 
 impl Run<'_> {
@@ -299,6 +302,8 @@ impl Run<'_> {
         let mut costs: Vec<(&str, Cost)> = stepper.timers().phases().collect();
         costs.push(("output", Cost { seconds: self.output_seconds, ..Default::default() }));
         let mut table = PhaseTable::gather(&costs, begun.elapsed().as_secs_f64(), comm);
+        let mut seconds_steps = [self.step_seconds];
+        comm.max_f64(&mut seconds_steps);
         table.steps = stepper.scene().step - self.restarted_from.unwrap_or(0);
         let observed = stepper.observe();
         let (status, message) = status(&outcome);
@@ -320,6 +325,7 @@ impl Run<'_> {
             kinetic_energy: observed.kinetic_energy,
             potential_energy: observed.potential_energy,
             seconds_setup,
+            seconds_steps: seconds_steps[0],
             seconds_total: table.total,
             nanoseconds_per_contact_point_and_sweep: statistics.nanoseconds_per_visit(table.seconds("solve")),
             phases: table.phases.clone(),
@@ -345,7 +351,9 @@ impl Run<'_> {
             if self.options.dump_problems.contains(&step) {
                 self.stepper.keep_problem();
             }
+            let begun = Instant::now();
             let report = self.stepper.step().map_err(|source| self.failed(source))?;
+            self.step_seconds += begun.elapsed().as_secs_f64();
             if self.options.dump_problems.contains(&step) {
                 let directory = &self.options.directory;
                 if let Some(text) = dump::write(&mut self.stepper, &report, directory, self.comm)? {

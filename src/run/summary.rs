@@ -63,6 +63,8 @@ pub struct Summary {
     pub potential_energy: f64,
     /// s, slowest rank.
     pub seconds_setup: f64,
+    /// Of the steps alone, without output.
+    pub seconds_steps: f64,
     pub seconds_total: f64,
     pub phases: Vec<PhaseTime>,
     /// Of the solve, on the slowest rank; none without contacts.

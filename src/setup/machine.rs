@@ -19,7 +19,7 @@ pub fn build(case: &Case) -> Result<Vec<Mechanism>, SetupError> {
         let machine = Machine::new(blueprint.model(described)?, time).map_err(problem)?;
         let state = ControllerState { phase: 0, phase_start: time };
         let mut built = blueprint.finish(described, machine, state)?;
-        built.controller.evaluate(&mut built.machine, time).map_err(problem)?;
+        built.controller.begin(&mut built.machine, time).map_err(problem)?;
         Ok(built)
     };
     case.machines.iter().map(start).collect()

@@ -1,7 +1,8 @@
 //! Bodies from the final state of another run.
 //!
 //! The bodies that are taken get consecutive ids in the order of their old ones. Impulses between them, and between them and fixed or
-//! kinematic bodies of the same name, come along as a warm start; the others act on bodies that are not here any more.
+//! kinematic bodies of the same name, come along as a warm start; the others act on bodies that are not here any more. Copies
+//! follow with the ids behind them, and start cold.
 //!
 //! Rows of a state file stand in any order. Every rank takes a share of them and tells all others which old ids it holds,
 //! as runs of consecutive ids: the table that translates ids and finds who holds a body.
@@ -47,9 +48,31 @@ pub(super) fn take_over(
             set_velocity(body, Vec3::zeros(), Vec3::zeros());
         }
     }
-    scene.grains.extend(taken);
+    scene.grains.extend(side_by_side(start, taken, ids.count));
     scene.impulses = take_impulses(&file, &ids, comm)?;
     Ok(())
+}
+
+/// All copies of the taken bodies, about where they were; `count` bodies are taken on all ranks together.
+fn side_by_side(start: &Start, taken: Vec<Body>, count: u64) -> Vec<Body> {
+    let [along_x, along_y] = start.copies;
+    if along_x * along_y == 1 {
+        return taken;
+    }
+    let shift = |place: u64, axis: usize| {
+        (place as f64 - 0.5 * (start.copies[axis] - 1) as f64) * start.spacing[axis]
+    };
+    let mut all = Vec::with_capacity(taken.len() * (along_x * along_y) as usize);
+    for copy in 0..along_x * along_y {
+        let by = Vec3::new(shift(copy % along_x, 0), shift(copy / along_x, 1), 0.0);
+        all.extend(taken.iter().map(|body| {
+            let mut body = body.clone();
+            body.id.0 += copy * count;
+            body.pose.position += by;
+            body
+        }));
+    }
+    all
 }
 
 /// Which groups of the file are taken.

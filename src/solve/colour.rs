@@ -63,6 +63,8 @@ pub struct Colouring<'a> {
     used: Vec<Mask>,
     colours: Vec<Colour>,
     remaining: usize,
+    /// Links that may have become ready since the last round.
+    candidates: Vec<u32>,
 }
 
 /// Marks a manifold of another rank in a slot's list.
@@ -102,7 +104,8 @@ impl<'a> Colouring<'a> {
         }
         let colours = vec![0; links.len()];
         let (done, used) = (vec![0; slots], vec![Mask::default(); slots]);
-        Self { links, priorities, starts, lists, done, used, colours, remaining: links.len() }
+        let candidates = (0..links.len() as u32).collect();
+        Self { links, priorities, starts, lists, done, used, colours, remaining: links.len(), candidates }
     }
 
     pub fn remaining(&self) -> usize {
@@ -111,7 +114,10 @@ impl<'a> Colouring<'a> {
 
     /// Colours everything that waits for no other rank; calls `news` for both bodies of each.
     pub fn advance(&mut self, mut news: impl FnMut(Coloured)) {
-        let mut ready: Vec<u32> = (0..self.links.len() as u32).filter(|&link| self.is_ready(link)).collect();
+        let mut ready = std::mem::take(&mut self.candidates);
+        ready.sort_unstable();
+        ready.dedup();
+        ready.retain(|&link| self.is_ready(link));
         while let Some(link) = ready.pop() {
             let slots = self.links[link as usize].slots;
             let colour = Mask::lowest_free(slots.map(|slot| slot.map(|slot| &self.used[slot as usize])));
@@ -132,6 +138,7 @@ impl<'a> Colouring<'a> {
     pub fn receive(&mut self, news: &Coloured) {
         debug_assert_eq!(self.entry(news.slot).map(|entry| entry.0), Some(news.priority));
         self.mark(news.slot, news.colour);
+        self.candidates.extend(self.head(news.slot));
     }
 
     /// The colours, once nothing remains; `count` is this rank's own.

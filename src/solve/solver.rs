@@ -84,6 +84,11 @@ pub trait Interface {
     /// The boundary manifolds of a colour are done: send the shared bodies that it touched.
     fn begin(&mut self, colour: usize, velocities: &[Twist]);
 
+    /// Whether all that other ranks send for a colour is there, so that `finish` will not wait.
+    fn has_arrived(&mut self, _colour: usize) -> bool {
+        true
+    }
+
     /// The interior is done too: take in what other ranks sent for this colour.
     fn finish(&mut self, colour: usize, velocities: &mut [Twist]);
 

@@ -3,7 +3,7 @@
 //! The manifolds of a colour stand in blocks of eight lanes ([`super::block`]), which [`super::kernel`] visits. No lane ever sees another one's
 //! numbers, so neither the grouping nor the width of the machine's registers changes a bit.
 
-use super::block::{Blocks, NOTHING, Row};
+use super::block::{Blocks, NOTHING, Phase, Row};
 use super::colour::Colours;
 use super::hub::{Hub, HubSweep};
 use super::kernel::{self, Shared, Terms, Visit};
@@ -30,6 +30,9 @@ pub struct Sweep {
 
 /// Below this many blocks a colour stays on one thread: waking another costs more than it saves.
 const PARALLEL_BLOCKS: usize = 48;
+
+/// Blocks between two looks at the mail while ranks wait for each other: some microseconds, as long as a message takes.
+const AHEAD_BLOCKS: usize = 8;
 
 impl Sweep {
     /// `shared` tells whether a slot's body takes part in manifolds of other ranks.
@@ -70,10 +73,13 @@ impl Sweep {
     }
 
     fn run_all(&mut self, visit: Visit, interface: &mut dyn Interface) {
+        let mut begun = self.blocks.phases.first().map_or(0, |first| first.interior.start);
         for colour in 0..self.blocks.phases.len() {
-            self.run_blocks(self.blocks.phases[colour].boundary.clone(), visit);
+            let Phase { boundary, interior } = self.blocks.phases[colour].clone();
+            self.run_blocks(boundary, visit);
             interface.begin(colour, &self.velocities);
-            self.run_blocks(self.blocks.phases[colour].interior.clone(), visit);
+            self.run_blocks(begun..interior.end, visit);
+            begun = self.work_ahead(colour, visit, interface);
             interface.finish(colour, &mut self.velocities);
         }
         interface.gather_hub(&self.velocities, &mut self.hub.velocities);
@@ -83,6 +89,19 @@ impl Sweep {
         }
         interface.scatter_hub(&self.hub.velocities, &mut self.velocities);
         interface.end_sweep(&self.velocities);
+    }
+
+    /// Instead of waiting for other ranks, visits the interior of the next colour: it touches no body that they have changed. Returns the first
+    /// of its blocks that is left.
+    fn work_ahead(&mut self, colour: usize, visit: Visit, interface: &mut dyn Interface) -> usize {
+        let Some(Phase { interior, .. }) = self.blocks.phases.get(colour + 1).cloned() else { return 0 };
+        let mut next = interior.start;
+        while next < interior.end && !interface.has_arrived(colour) {
+            let end = interior.end.min(next + AHEAD_BLOCKS);
+            self.run_blocks(next..end, visit);
+            next = end;
+        }
+        next
     }
 
     fn run_blocks(&mut self, range: Range<usize>, visit: Visit) {

@@ -67,9 +67,12 @@ pub(crate) fn partition(
     Partition::balanced(cells, &mut by_cell, previous, comm)
 }
 
-/// Before the first step every grain counts the same.
+/// Before the first step only the impulses of a restart tell where work will be: each stands with one of its two bodies.
 pub(crate) fn first_partition(scene: &Scene, options: &DecompositionOptions, comm: &dyn Comm) -> Partition {
-    partition(scene, &vec![1; scene.grains.len()], options, None, comm)
+    let points =
+        |body: &Body| scene.impulses.of_home(body.id).map(|(_, points)| points.len() as i64).sum::<i64>();
+    let work: Vec<i64> = scene.grains.iter().map(|body| WORK_OF_A_GRAIN + 2 * points(body)).collect();
+    partition(scene, &work, options, None, comm)
 }
 
 fn place(body: &Body) -> [f64; 3] {

@@ -1,7 +1,8 @@
 //! The sweep across ranks: colouring in rounds, and after each colour the velocities of the shared bodies that it touched.
 //!
 //! A *participant* of a shared body is a rank that has manifolds on it, or owns it. Two manifolds of one colour never share a body, so
-//! exactly one rank changes a body in a colour; it sends the new velocity to all other participants, and all copies are equal again.
+//! exactly one rank changes a body in a colour. All participants know who visits it in which colour: the new velocity goes to
+//! the next visitor alone, if that is another rank, and after the last visit of a sweep to all participants. All copies are equal then.
 
 use super::assemble::Assembled;
 use super::halo::{Halo, deliver};
@@ -22,8 +23,40 @@ const MOST_HUBS: usize = 8;
 /// Numbers sent for a body: linear and angular velocity.
 const TWIST: usize = 6;
 
+/// The shared bodies in whose manifolds this rank takes part, or which it owns.
+#[derive(Default)]
+struct SharedBodies {
+    /// By slot: the place in `bodies`, or [`NOT_SHARED`].
+    places: Vec<u32>,
+    /// Ascending by slot.
+    bodies: Vec<SharedBody>,
+}
+
+const NOT_SHARED: u32 = u32::MAX;
+
+impl SharedBodies {
+    fn new(bodies: Vec<SharedBody>, slots: usize) -> Self {
+        let mut places = vec![NOT_SHARED; slots];
+        for (place, body) in bodies.iter().enumerate() {
+            places[body.slot as usize] = place as u32;
+        }
+        Self { places, bodies }
+    }
+
+    fn get(&self, slot: u32) -> Option<&SharedBody> {
+        let place = *self.places.get(slot as usize)?;
+        self.bodies.get(place as usize)
+    }
+
+    fn get_mut(&mut self, slot: u32) -> Option<&mut SharedBody> {
+        let place = *self.places.get(slot as usize)?;
+        self.bodies.get_mut(place as usize)
+    }
+}
+
 /// A shared body as one rank sees it.
 struct SharedBody {
+    slot: u32,
     id: BodyId,
     /// Manifolds of other ranks on it.
     foreign: Vec<Foreign>,
@@ -57,8 +90,7 @@ pub struct Ranks<'c> {
     comm: &'c dyn Comm,
     /// By colour.
     exchanges: Vec<ColourExchange>,
-    /// By slot of a shared body: the other participants.
-    participants: BTreeMap<u32, Vec<u32>>,
+    shared: SharedBodies,
     hub: HubExchange,
     has_hubs: bool,
     /// Shared bodies, if their copies are to be compared.
@@ -86,7 +118,7 @@ pub fn connect<'c>(
     comm: &'c dyn Comm,
 ) -> (Colours, Ranks<'c>) {
     let movable = ids.len();
-    let mut shared = BTreeMap::new();
+    let mut shared = SharedBodies::default();
     let mut links = links(&assembled.problem, movable);
     if comm.size() > 1 {
         shared = announce(&links, ids, own, halo, comm);
@@ -95,12 +127,12 @@ pub fn connect<'c>(
     if !hubs.is_empty() {
         assembled.separate(&hubs);
         links = self::links(&assembled.problem, movable);
-        leave_out(&hubs, &links, own, halo, &mut shared);
+        shared = leave_out(&hubs, &links, own, halo, shared);
     }
     let mut ranks = Ranks {
         comm,
         exchanges: Vec::new(),
-        participants: BTreeMap::new(),
+        shared: SharedBodies::default(),
         hub: HubExchange::default(),
         has_hubs: !hubs.is_empty(),
         replicas: verify.then(Vec::new),
@@ -108,13 +140,13 @@ pub fn connect<'c>(
     if comm.size() == 1 {
         return (crate::solve::colour::colour(&links, movable), ranks);
     }
-    let colours = colour_together(&links, ids, &mut shared, comm);
-    ranks.exchanges = plan(&links, &colours, &shared);
+    let colours = colour_together(&links, ids, own, &mut shared, comm);
+    ranks.exchanges = plan(comm.rank() as u32, &links, &colours, &shared);
     if verify {
-        let replicas = shared.iter().map(|(&slot, body)| Replica::new(slot, body.id, own, halo));
+        let replicas = shared.bodies.iter().map(|body| Replica::new(body.slot, body.id, own, halo));
         ranks.replicas = Some(replicas.collect());
     }
-    ranks.participants = shared.into_iter().map(|(slot, body)| (slot, body.participants)).collect();
+    ranks.shared = shared;
     (colours, ranks)
 }
 
@@ -128,15 +160,15 @@ fn choose_hubs(
     links: &[Link],
     ids: &[BodyId],
     own: usize,
-    shared: &BTreeMap<u32, SharedBody>,
+    shared: &SharedBodies,
     comm: &dyn Comm,
 ) -> Vec<BodyId> {
     let mut counts = vec![0u64; ids.len()];
     for slot in links.iter().flat_map(|link| link.slots).flatten() {
         counts[slot as usize] += 1;
     }
-    for (&slot, body) in shared {
-        counts[slot as usize] += body.foreign.len() as u64;
+    for body in &shared.bodies {
+        counts[body.slot as usize] += body.foreign.len() as u64;
     }
     // An owner knows all manifolds of its bodies.
     let own = counts[..own].iter().zip(ids).filter(|(count, _)| **count > HUB_MANIFOLDS);
@@ -163,23 +195,19 @@ fn choose_hubs(
 }
 
 /// Forgets what was announced about manifolds of hubs: nobody waits for their colours.
-fn leave_out(
-    hubs: &[BodyId],
-    links: &[Link],
-    own: usize,
-    halo: &Halo,
-    shared: &mut BTreeMap<u32, SharedBody>,
-) {
+fn leave_out(hubs: &[BodyId], links: &[Link], own: usize, halo: &Halo, shared: SharedBodies) -> SharedBodies {
+    let SharedBodies { places, mut bodies } = shared;
     let used: BTreeSet<u32> = links.iter().flat_map(|link| link.slots).flatten().collect();
-    shared.retain(|&slot, body| {
+    bodies.retain_mut(|body| {
         body.foreign.retain(|foreign| !foreign.key.bodies.iter().any(|id| hubs.contains(id)));
-        let owner = (slot as usize).checked_sub(own).map(|ghost| halo.owners[ghost]);
+        let owner = (body.slot as usize).checked_sub(own).map(|ghost| halo.owners[ghost]);
         body.participants =
             owner.into_iter().chain(body.foreign.iter().map(|foreign| foreign.rank)).collect();
         body.participants.sort_unstable();
         body.participants.dedup();
-        owner.is_none() || used.contains(&slot)
+        owner.is_none() || used.contains(&body.slot)
     });
+    SharedBodies::new(bodies, places.len())
 }
 
 /// A shared body as its copies are compared: by the owner, who gets all others.
@@ -199,7 +227,7 @@ impl Replica {
 impl Ranks<'_> {
     /// The other ranks that use the velocity of a shared body.
     pub(super) fn participants(&self, slot: u32) -> Vec<u32> {
-        self.participants.get(&slot).cloned().unwrap_or_default()
+        self.shared.get(slot).map_or_else(Vec::new, |body| body.participants.clone())
     }
 
     /// Whether there are hubs besides machines: the same on every rank.
@@ -213,46 +241,42 @@ impl Ranks<'_> {
 }
 
 /// Tells the other ranks present at each shared body which manifolds this rank has on it; learns theirs.
-fn announce(
-    links: &[Link],
-    ids: &[BodyId],
-    own: usize,
-    halo: &Halo,
-    comm: &dyn Comm,
-) -> BTreeMap<u32, SharedBody> {
-    let mut keys = BTreeMap::<u32, Vec<ManifoldKey>>::new();
+fn announce(links: &[Link], ids: &[BodyId], own: usize, halo: &Halo, comm: &dyn Comm) -> SharedBodies {
+    let mut keys: Vec<(u32, ManifoldKey)> = Vec::new();
     for link in links {
-        for slot in link.slots.into_iter().flatten().filter(|&slot| !halo.others[slot as usize].is_empty()) {
-            keys.entry(slot).or_default().push(link.key);
-        }
+        let slots = link.slots.into_iter().flatten();
+        let shared = slots.filter(|&slot| !halo.others[slot as usize].is_empty());
+        keys.extend(shared.map(|slot| (slot, link.key)));
     }
+    keys.sort_unstable();
     let mut outgoing = BTreeMap::<usize, Vec<Announced>>::new();
-    for (&slot, keys) in &keys {
-        for &rank in &halo.others[slot as usize] {
-            let announced = Announced { body: ids[slot as usize], keys: keys.clone() };
+    for keys in keys.chunk_by(|a, b| a.0 == b.0) {
+        let slot = keys[0].0 as usize;
+        for &rank in &halo.others[slot] {
+            let announced = Announced { body: ids[slot], keys: keys.iter().map(|(_, key)| *key).collect() };
             outgoing.entry(rank as usize).or_default().push(announced);
         }
     }
-    let mut shared = BTreeMap::<u32, SharedBody>::new();
+    let mut bodies = Vec::new();
     for slot in (0..ids.len() as u32).filter(|&slot| !halo.others[slot as usize].is_empty()) {
         let owner = (slot as usize).checked_sub(own).map(|ghost| halo.owners[ghost]);
-        let takes_part = owner.is_none() || keys.contains_key(&slot);
-        if takes_part {
-            let participants = owner.into_iter().collect();
-            shared.insert(slot, SharedBody { id: ids[slot as usize], foreign: Vec::new(), participants });
+        if owner.is_none() || keys.binary_search_by_key(&slot, |(slot, _)| *slot).is_ok() {
+            let (id, participants) = (ids[slot as usize], owner.into_iter().collect());
+            bodies.push(SharedBody { slot, id, foreign: Vec::new(), participants });
         }
     }
+    let mut shared = SharedBodies::new(bodies, ids.len());
     let slot_of = slot_lookup(ids, own);
     for (rank, announced) in deliver(outgoing, comm) {
         for Announced { body, keys } in announced {
-            if let Some(shared) = slot_of(body).and_then(|slot| shared.get_mut(&slot)) {
+            if let Some(shared) = slot_of(body).and_then(|slot| shared.get_mut(slot)) {
                 let rank = rank as u32;
                 shared.foreign.extend(keys.into_iter().map(|key| Foreign { rank, key, colour: 0 }));
                 shared.participants.push(rank);
             }
         }
     }
-    for body in shared.values_mut() {
+    for body in &mut shared.bodies {
         body.participants.sort_unstable();
         body.participants.dedup();
         body.foreign.sort_unstable_by_key(|foreign| priority(&foreign.key));
@@ -260,43 +284,71 @@ fn announce(
     shared
 }
 
-/// Rounds of local colouring and news, until no rank has anything left.
+/// What two ranks have yet to tell each other while colouring: both know both numbers, and stop together.
+#[derive(Default)]
+struct Partner {
+    tells: usize,
+    hears: usize,
+}
+
+/// Rounds of local colouring and news between partners, until no partner has anything left to tell. Ranks that share nothing do not wait for
+/// each other.
 fn colour_together(
     links: &[Link],
     ids: &[BodyId],
-    shared: &mut BTreeMap<u32, SharedBody>,
+    own: usize,
+    shared: &mut SharedBodies,
     comm: &dyn Comm,
 ) -> Colours {
-    let slot_of: BTreeMap<BodyId, u32> = shared.iter().map(|(&slot, body)| (body.id, slot)).collect();
+    let slot_of = slot_lookup(ids, own);
     let foreign: Vec<(u32, ManifoldKey)> =
-        shared.iter().flat_map(|(&slot, body)| body.foreign.iter().map(move |f| (slot, f.key))).collect();
+        shared.bodies.iter().flat_map(|body| body.foreign.iter().map(|f| (body.slot, f.key))).collect();
+    let mut partners = BTreeMap::<u32, Partner>::new();
+    for foreign in shared.bodies.iter().flat_map(|body| &body.foreign) {
+        partners.entry(foreign.rank).or_default().hears += 1;
+    }
+    for body in links.iter().flat_map(|link| link.slots).flatten().filter_map(|slot| shared.get(slot)) {
+        for &rank in &body.participants {
+            partners.entry(rank).or_default().tells += 1;
+        }
+    }
     let mut colouring = Colouring::new(links, ids.len(), &foreign);
     loop {
-        let mut outgoing = BTreeMap::<usize, Vec<News>>::new();
+        let mut outgoing: BTreeMap<u32, Vec<News>> =
+            partners.keys().map(|&rank| (rank, Vec::new())).collect();
         colouring.advance(|Coloured { slot, priority, colour }| {
-            if let Some(body) = shared.get(&slot) {
-                for &rank in &body.participants {
-                    let news = News { body: body.id, key: priority.1, colour };
-                    outgoing.entry(rank as usize).or_default().push(news);
+            if let Some(body) = shared.get(slot) {
+                let news = || News { body: body.id, key: priority.1, colour };
+                for rank in &body.participants {
+                    outgoing.get_mut(rank).expect("partners hear all").push(news());
                 }
             }
         });
-        let mut arrived: Vec<(u32, News)> = deliver(outgoing, comm)
-            .into_iter()
-            .flat_map(|(_, news)| news)
-            .filter_map(|news| slot_of.get(&news.body).map(|&slot| (slot, news)))
-            .collect();
+        if partners.is_empty() {
+            break;
+        }
+        let pack = |(rank, news): (u32, Vec<News>)| {
+            (rank as usize, postcard::to_stdvec(&news).expect("plain data can be packed"), news.len())
+        };
+        let mut messages = Vec::with_capacity(outgoing.len());
+        for (rank, bytes, told) in outgoing.into_iter().map(pack) {
+            partners.get_mut(&(rank as u32)).expect("a partner").tells -= told;
+            messages.push((rank, bytes));
+        }
+        let mut arrived: Vec<(u32, News)> = Vec::new();
+        for (rank, bytes) in comm.swap(messages) {
+            let news: Vec<News> = postcard::from_bytes(&bytes).expect("what a rank packed, a rank unpacks");
+            partners.get_mut(&(rank as u32)).expect("a partner").hears -= news.len();
+            let placed = |news: News| (slot_of(news.body).expect("news come for shared bodies"), news);
+            arrived.extend(news.into_iter().map(placed));
+        }
+        partners.retain(|_, partner| partner.tells + partner.hears > 0);
         arrived.sort_unstable_by_key(|(slot, news)| (*slot, priority(&news.key)));
         for (slot, News { key, colour, .. }) in arrived {
-            let body = shared.get_mut(&slot).expect("news come for shared bodies");
+            let body = shared.get_mut(slot).expect("news come for shared bodies");
             let place = body.foreign.binary_search_by_key(&priority(&key), |foreign| priority(&foreign.key));
             body.foreign[place.expect("announced before")].colour = colour;
             colouring.receive(&Coloured { slot, priority: priority(&key), colour });
-        }
-        let mut remaining = [colouring.remaining() as i64];
-        comm.sum_i64(&mut remaining);
-        if remaining[0] == 0 {
-            break;
         }
     }
     let mut colours = colouring.finish();
@@ -306,43 +358,79 @@ fn colour_together(
     colours
 }
 
-/// Who sends what to whom after each colour: messages by ascending rank, entries by ascending body id, on both sides.
-fn plan(links: &[Link], colours: &Colours, shared: &BTreeMap<u32, SharedBody>) -> Vec<ColourExchange> {
-    type Entries = BTreeMap<u32, Vec<(BodyId, u32)>>;
-    let mut send: Vec<Entries> = vec![Entries::new(); colours.count];
-    let mut receive: Vec<Entries> = vec![Entries::new(); colours.count];
+/// One velocity on its way after a colour: in the order of messages, and within a message by body, on both sides.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    colour: Colour,
+    rank: u32,
+    body: BodyId,
+    slot: u32,
+}
+
+/// Who sends what to whom after each colour.
+fn plan(me: u32, links: &[Link], colours: &Colours, shared: &SharedBodies) -> Vec<ColourExchange> {
+    // Slot, colour and rank of each visit to a shared body.
+    let mut visits: Vec<(u32, Colour, u32)> = Vec::new();
     for (link, &colour) in links.iter().zip(&colours.of) {
-        for slot in link.slots.into_iter().flatten() {
-            if let Some(body) = shared.get(&slot) {
-                for &rank in &body.participants {
-                    send[colour as usize].entry(rank).or_default().push((body.id, slot));
+        let slots = link.slots.into_iter().flatten().filter(|&slot| shared.get(slot).is_some());
+        visits.extend(slots.map(|slot| (slot, colour, me)));
+    }
+    for body in &shared.bodies {
+        visits.extend(body.foreign.iter().map(|foreign| (body.slot, foreign.colour, foreign.rank)));
+    }
+    visits.sort_unstable();
+    let (mut send, mut receive) = (Vec::new(), Vec::new());
+    for visits in visits.chunk_by(|a, b| a.0 == b.0) {
+        let slot = visits[0].0;
+        let Some(body) = shared.get(slot) else { continue };
+        let entry = |colour, rank| Entry { colour, rank, body: body.id, slot };
+        for (k, &(_, colour, rank)) in visits.iter().enumerate() {
+            match visits.get(k + 1) {
+                Some(&(_, _, next)) if next == rank => {}
+                Some(&(_, _, next)) if rank == me => send.push(entry(colour, next)),
+                Some(&(_, _, next)) if next == me => receive.push(entry(colour, rank)),
+                Some(_) => {}
+                None if rank == me => {
+                    send.extend(body.participants.iter().map(|&other| entry(colour, other)));
                 }
+                None => receive.push(entry(colour, rank)),
             }
         }
     }
-    for (&slot, body) in shared {
-        for foreign in &body.foreign {
-            receive[foreign.colour as usize].entry(foreign.rank).or_default().push((body.id, slot));
-        }
+    let mut exchanges = Vec::with_capacity(colours.count);
+    let (mut send, mut receive) = (ByColour::new(send), ByColour::new(receive));
+    for colour in 0..colours.count as Colour {
+        let (outgoing, send) = send.take(colour);
+        let (incoming, receive) = receive.take(colour);
+        exchanges.push(ColourExchange { exchange: Exchange::new(outgoing, incoming), send, receive });
     }
-    let ordered = |entries: Entries| {
-        let mut messages = Vec::new();
-        let mut slots = Vec::new();
-        for (rank, mut bodies) in entries {
-            bodies.sort_unstable();
-            messages.push(Message { rank: rank as usize, data: vec![0.0; bodies.len() * TWIST] });
-            slots.push(bodies.into_iter().map(|(_, slot)| slot).collect());
+    exchanges
+}
+
+/// Entries in order, given out colour by colour.
+struct ByColour {
+    entries: Vec<Entry>,
+    taken: usize,
+}
+
+impl ByColour {
+    fn new(mut entries: Vec<Entry>) -> Self {
+        entries.sort_unstable();
+        Self { entries, taken: 0 }
+    }
+
+    /// The messages of a colour, by ascending rank, and the slots of their entries.
+    fn take(&mut self, colour: Colour) -> (Vec<Message>, Vec<Vec<u32>>) {
+        let rest = &self.entries[self.taken..];
+        let count = rest.partition_point(|entry| entry.colour <= colour);
+        self.taken += count;
+        let (mut messages, mut slots) = (Vec::new(), Vec::new());
+        for entries in rest[..count].chunk_by(|a, b| a.rank == b.rank) {
+            messages.push(Message { rank: entries[0].rank as usize, data: vec![0.0; entries.len() * TWIST] });
+            slots.push(entries.iter().map(|entry| entry.slot).collect());
         }
         (messages, slots)
-    };
-    send.into_iter()
-        .zip(receive)
-        .map(|(send, receive)| {
-            let (outgoing, send) = ordered(send);
-            let (incoming, receive) = ordered(receive);
-            ColourExchange { exchange: Exchange::new(outgoing, incoming), send, receive }
-        })
-        .collect()
+    }
 }
 
 /// Finds the slot of a body: own bodies and ghosts are each ascending by id.
@@ -356,6 +444,9 @@ pub(super) fn slot_lookup(ids: &[BodyId], own: usize) -> impl Fn(BodyId) -> Opti
 impl Interface for Ranks<'_> {
     fn begin(&mut self, colour: usize, velocities: &[Twist]) {
         let Some(ColourExchange { exchange, send, .. }) = self.exchanges.get_mut(colour) else { return };
+        if exchange.is_empty() {
+            return;
+        }
         for ((_, data), slots) in exchange.outgoing_mut().zip(send) {
             for (entry, &slot) in data.chunks_exact_mut(TWIST).zip(slots.iter()) {
                 entry[..3].copy_from_slice(&velocities[slot as usize].linear);
@@ -365,8 +456,16 @@ impl Interface for Ranks<'_> {
         self.comm.begin(exchange);
     }
 
+    fn has_arrived(&mut self, colour: usize) -> bool {
+        let Some(ColourExchange { exchange, .. }) = self.exchanges.get_mut(colour) else { return true };
+        exchange.is_empty() || self.comm.has_arrived(exchange)
+    }
+
     fn finish(&mut self, colour: usize, velocities: &mut [Twist]) {
         let Some(ColourExchange { exchange, receive, .. }) = self.exchanges.get_mut(colour) else { return };
+        if exchange.is_empty() {
+            return;
+        }
         self.comm.finish(exchange);
         for (message, slots) in exchange.incoming().iter().zip(receive) {
             for (entry, &slot) in message.data.chunks_exact(TWIST).zip(slots.iter()) {

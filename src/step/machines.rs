@@ -24,6 +24,8 @@ pub struct Machines {
     operators: Vec<ReducedOperators>,
     /// What the joints and cuts of the last step carried, by machine, on the owner.
     loads: Vec<Loads>,
+    /// With which velocities the force elements gave way at the start of the step, by machine, on the owner.
+    rates: Vec<Vec<f64>>,
 }
 
 /// Mean forces of a step, and what it led to.
@@ -37,12 +39,14 @@ pub struct Loads {
     pub energies: [f64; 2],
     /// By contact body: force and moment of its contacts about the body frame's origin, world axes.
     pub contacts: Vec<[Vec3; 2]>,
+    /// Of the force elements, mean over the step, W: what they put in, or with a minus take up.
+    pub powers: Vec<f64>,
 }
 
 impl Machines {
     pub fn new(mechanisms: Vec<Mechanism>) -> Self {
         let loads = mechanisms.iter().map(Loads::none).collect();
-        Self { mechanisms, operators: Vec::new(), loads }
+        Self { mechanisms, operators: Vec::new(), loads, rates: Vec::new() }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -140,7 +144,10 @@ impl Machines {
 
     fn reduce(&mut self, step: u64, physics: &Physics) -> Result<Vec<ReducedOperators>, StepError> {
         let time = physics.time(step);
+        self.rates.clear();
+        let rates = &mut self.rates;
         let reduced = |mechanism: &mut Mechanism| {
+            rates.push(mechanism.machine.force_rates());
             let Mechanism { machine, controller, .. } = mechanism;
             let mut reduce = || {
                 controller.update(machine, time)?;
@@ -222,6 +229,9 @@ impl Machines {
             let finished = loads.and_then(|mut loads| {
                 mechanism.machine.finish_with_shift(&velocities[index], shift)?;
                 loads.energies = mechanism.machine.energy().into();
+                let ends = self.rates[index].iter().zip(mechanism.machine.force_rates());
+                let values = mechanism.machine.force_values().iter();
+                loads.powers = values.zip(ends).map(|(force, (a, b))| force * 0.5 * (a + b)).collect();
                 Ok(loads)
             });
             self.loads[index] = finished.map_err(|problem| error(mechanism, problem))?;
@@ -249,6 +259,7 @@ impl Loads {
             joints: vec![[Vec3::zeros(); 2]; model.body_count()],
             energies: [0.0; 2],
             contacts: vec![[Vec3::zeros(); 2]; mechanism.contact_shapes().count()],
+            powers: vec![0.0; model.force_names().count()],
         }
     }
 
@@ -270,6 +281,7 @@ impl Loads {
             joints: wrenches.iter().map(wrench).collect(),
             energies: [0.0; 2],
             contacts: mechanism.contact_shapes().map(contact).collect(),
+            powers: Vec::new(),
         })
     }
 }

@@ -10,6 +10,7 @@ pub mod machines;
 pub mod motion;
 pub mod observe;
 mod project;
+pub mod region;
 #[cfg(test)]
 mod tests;
 pub mod timers;
@@ -17,6 +18,7 @@ pub mod whole;
 
 pub use machines::{Loads, Machines};
 pub use observe::Observation;
+pub use region::RegionMeasure;
 pub use timers::{Cost, Phase, Timers};
 pub use whole::Dump;
 
@@ -96,6 +98,8 @@ pub struct Stepper<'c> {
     memory: HaloMemory,
     /// Whether copies of shared bodies are compared after each sweep.
     verify: bool,
+    /// Boxes in which it is measured how densely grains lie.
+    regions: Vec<Aabb>,
     projector: project::Projector,
     timers: Timers,
     contacts: Vec<ContactView>,
@@ -140,6 +144,7 @@ impl<'c> Stepper<'c> {
             detector: Detector::default(),
             memory: HaloMemory::default(),
             verify: false,
+            regions: Vec::new(),
             projector: project::Projector::default(),
             timers: Timers::default(),
             contacts: Vec::new(),
@@ -190,7 +195,14 @@ impl<'c> Stepper<'c> {
 
     /// Collective.
     pub fn observe(&self) -> Observation {
-        observe::observe(&self.scene, &self.physics, &self.wall_impulses, self.comm)
+        let regions = region::measure(&self.regions, &self.scene, &self.contacts, self.comm);
+        let observed = observe::observe(&self.scene, &self.physics, &self.wall_impulses, self.comm);
+        Observation { regions, ..observed }
+    }
+
+    /// From now on [`observe`](Self::observe) tells how densely grains lie in these boxes.
+    pub fn set_regions(&mut self, regions: Vec<Aabb>) {
+        self.regions = regions;
     }
 
     /// Algorithm 1. Collective.
@@ -220,7 +232,7 @@ impl<'c> Stepper<'c> {
         let halo = timers.time(Phase::Halo, comm, || {
             halo::exchange_ghosts(scene, &boxes, partition, &mut self.memory, comm)
         });
-        let view = View::new(scene, &halo, machines, physics, &gravity);
+        let view = timers.time(Phase::Predict, comm, || View::new(scene, &halo, machines, physics, &gravity));
         let contacts = timers.time(Phase::Detect, comm, || {
             let owns = |a: &Body, b: &Body, place: &Vec3| pair_owner(a, b, place, partition) == comm.rank();
             detector.detect(&view.candidates, owns, |a, b| looks_ahead(scene, machines, physics, a, b))
@@ -251,13 +263,15 @@ impl<'c> Stepper<'c> {
         let shifts = timers.time(Phase::Correct, comm, || {
             correct::correct(&assembled, &gathered, &colours, physics, shared, &mut ranks, comm)
         });
-        let hub_impulses = gathered.impulses_back(&solution.hub.impulses, comm);
-        let impulses = halo::store_impulses(
-            assemble::impulses_of(&view.candidates, &assembled, &solution.impulses, &hub_impulses),
-            |home| view.owner_of(home, scene.grains.len(), &halo),
-            comm,
-        );
-        self.contacts = contact_views(&view, &assembled, &solution.impulses, &hub_impulses);
+        let (impulses, contacts) = timers.time(Phase::Finish, comm, || {
+            let hub_impulses = gathered.impulses_back(&solution.hub.impulses, comm);
+            let solved =
+                assemble::impulses_of(&view.candidates, &assembled, &solution.impulses, &hub_impulses);
+            let owner_of = |home| view.owner_of(home, scene.grains.len(), &halo);
+            let impulses = halo::store_impulses(solved, owner_of, comm);
+            (impulses, contact_views(&view, &assembled, &solution.impulses, &hub_impulses))
+        });
+        self.contacts = contacts;
         let View { inertia, free_velocity, .. } = view;
         let ways = correct::machine_ways(&shifts, physics);
         timers.time(Phase::Machine, comm, || {

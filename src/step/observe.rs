@@ -1,5 +1,6 @@
 //! Energies, momenta and forces of the whole scene: sums that are the same to the last bit on any number of ranks.
 
+use super::RegionMeasure;
 use crate::geometry::Vec3;
 use crate::scene::{Body, Physics, Scene};
 use decomposition::{Comm, ExactSum};
@@ -18,6 +19,8 @@ pub struct Observation {
     pub angular_momentum: Vec3,
     /// On each fixed and kinematic body in the last step, by contacts, mean over the step, N.
     pub forces: Vec<Vec3>,
+    /// How densely grains lie, for each box that is to be watched.
+    pub regions: Vec<RegionMeasure>,
 }
 
 pub fn kinetic_energy(body: &Body) -> f64 {
@@ -50,5 +53,6 @@ pub fn observe(scene: &Scene, physics: &Physics, wall_impulses: &[ExactSum], com
         momentum: vector(2),
         angular_momentum: vector(5),
         forces: (8..sums.len()).step_by(3).map(|first| vector(first) / physics.time_step).collect(),
+        regions: Vec::new(),
     }
 }

@@ -476,3 +476,37 @@ fn overrides_reach_into_machines() {
         "{errors}"
     );
 }
+
+#[test]
+fn settings_reach_into_included_files_and_mistakes_name_their_line() {
+    let folder = Folder::new("settings");
+    let (head, rest) = halves();
+    folder.write("robot.toml", &rest);
+    let read = |settings: &str| {
+        let text = format!("include = \"robot.toml\"\n{head}\n[set]\n{settings}\n");
+        read_case(&folder.write("case.toml", &text))
+    };
+    let case =
+        read("\"machine.robot.joint.turn.position\" = 0.7").unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(case.machines[0].joints[1].position, [0.7]);
+    assert!(case.listing.contains_key("machine.robot.joint.turn.position"));
+    for (settings, message) in [
+        ("\"machine.robot.joint.turn.kind\" = \"hinge\"", ": machine.robot.joint.turn.kind: found"),
+        ("\"machine.nobody.joint\" = 1", ": set.machine.nobody.joint: found `nobody`, expected a name"),
+        ("\"title.more\" = 1", "expected a table there"),
+        ("\"\" = 1", "expected one such as `simulation.time_step`"),
+    ] {
+        let errors = read(settings).expect_err("wrong").to_string();
+        let line = format!("case.toml:{}:", 3 + head.matches('\n').count() + 1);
+        assert!(errors.contains(message) && errors.contains(&line), "{message}, {line}: {errors}");
+    }
+    let errors = parse_case("x.toml", &format!("set = 3\n{BASE}"), &[]).expect_err("wrong").to_string();
+    assert!(errors.starts_with("x.toml:1: set: found a number, expected a table of values"), "{errors}");
+    // What the command line says comes last.
+    let text =
+        format!("include = \"robot.toml\"\n{head}\n[set]\n\"machine.robot.joint.turn.position\" = 0.7\n");
+    let path = folder.write("case.toml", &text).display().to_string();
+    let last = [("machine.robot.joint.turn.position".to_string(), "0.9".to_string())];
+    let case = parse_case(&path, &text, &last).unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(case.machines[0].joints[1].position, [0.9]);
+}

@@ -1,7 +1,7 @@
 //! The points of a body as a frame draws them, in the body's own frame: against these, poses are found again.
 
+use crate::geometry::icosphere::{FINEST, Icosphere};
 use crate::geometry::{Convex, Vec3};
-use crate::output::icosphere::{FINEST, Icosphere};
 use crate::scene::Body;
 
 /// The body's points in the order of `bodies.vtkhdf`, if it was drawn there with `count` points.

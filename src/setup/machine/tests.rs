@@ -157,6 +157,30 @@ fn phased() -> String {
 }
 
 #[test]
+fn values_of_a_phase_are_those_of_its_start_and_survive_a_restart() {
+    let text = phased().replace(
+        "[machine.quantities]",
+        "[machine.phase_values]\nheld_at = \"cart.position\"\n[machine.quantities]\nway = \"cart.position - held_at\"",
+    );
+    let (mut at_start, mut phase) = (0.25, 0);
+    let mut built = built(&text);
+    for n in 0..800 {
+        let before = built.machine.coordinates().q[0];
+        step(&mut built, 1e-3);
+        if built.controller.state().phase != phase {
+            (at_start, phase) = (before, built.controller.state().phase);
+        }
+        let told: Vec<(&str, f64)> = built.controller.quantities().collect();
+        assert_eq!(told[..2], [("held_at", at_start), ("way", before - at_start)], "step {n}");
+        if n % 100 == 99 {
+            let case = case_of(&text);
+            built = restore(&case, &[built.save()]).unwrap().remove(0);
+        }
+    }
+    assert_eq!(phase, 2);
+}
+
+#[test]
 fn phases_end_at_the_first_step_that_sees_their_end() {
     // A pendulum at rest below a cart without gravity is dragged along like a mass only at its hinge: not rigid. Hold it.
     let text = phased().replace(

@@ -1,18 +1,18 @@
 //! A unit sphere as triangles: the icosahedron, each triangle split in four again and again.
 
-use crate::geometry::Vec3;
+use super::Vec3;
 use std::collections::BTreeMap;
 
 /// 12, 42, 162, 642, … vertices for refinement 0, 1, 2, 3, …
 #[derive(Clone, Debug)]
-pub(super) struct Icosphere {
+pub struct Icosphere {
     pub vertices: Vec<Vec3>,
     /// Counter-clockwise seen from outside.
     pub triangles: Vec<[usize; 3]>,
 }
 
 /// More than this makes 163,842 vertices a sphere, surely a mistake.
-pub(super) const FINEST: u32 = 6;
+pub const FINEST: u32 = 6;
 
 impl Icosphere {
     /// `refinement` above [`FINEST`] counts as that.
