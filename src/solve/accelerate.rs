@@ -16,8 +16,11 @@
 //!
 //! Two things hold it back. Every third sweep k begins anew if the step turns against the way gone, `⟨G(y_k) − y_k, G(y_k) − G(y_{k−1})⟩ < 0`
 //! [ODonoghue2015]: without this a sphere packing took 400 sweeps to 1e-3, with it 110. And with friction no function must fall from
-//! sweep to sweep, so the measured residual has the last word: without a better one for 300 sweeps g doubles and k begins anew; at
-//! g = 1 the sweeps are plain. (A restart whenever the steps grow, as for the conjugate gradient, would be far too often: stones at rest, cold,
+//! sweep to sweep, so the measured residual has the last word. Where it has grown by more than a tenth from one measurement to the next, k begins anew and g
+//! doubles; else g falls by a tenth, down to its least value. (From the impulses of the last step, 9,000 stones on the move swung at 1.2e-2 for
+//! hundreds of sweeps without this rule, and took 970 to 5e-3; with it 120, as many as plain sweeps, and 280 instead of 640 to 1e-3.
+//! Doubling at any growth is too timid: 1000 stones at rest then took more than 4000 sweeps to 1e-4 instead of 910.) Without a better residual
+//! for 300 sweeps g doubles too; at g = 1 the sweeps are plain. (A restart whenever the steps grow, as for the conjugate gradient, would be far too often: stones at rest, cold,
 //! to 1e-3: 7540 sweeps plain, more than 4000 with that rule, 410 without.)
 //!
 //! For the conjugate gradient: the norm weights each entry with the diagonal of `W`, so that it does not depend on units or on how heavy a stone is. Velocities are
@@ -106,10 +109,12 @@ pub struct Momentum {
     start: Vec<super::sweep::Impulse>,
     /// Sweeps since the last restart.
     age: u32,
-    /// 1 − β at most; doubled when the residual stalls.
+    /// 1 − β at least, now: doubled when the residual grows or stalls.
     gap: f64,
+    /// The residual of the last measurement, and the best one.
+    last: f64,
     best: f64,
-    /// Measurements since the residual was last much better than ever before.
+    /// Sweeps since the residual was last much better than ever before.
     waited: usize,
 }
 
@@ -119,6 +124,8 @@ const GROWTH: f64 = 6.0;
 const GAP: f64 = 0.05;
 /// Sweeps between two tests of the direction: a test costs a third of a sweep where each contact has one point.
 const TEST_EVERY: u32 = 3;
+/// A residual that is larger than the last one by this factor has grown.
+const GROWN: f64 = 1.1;
 /// Sweeps without a better residual before the momentum is halved.
 const PATIENCE: usize = 300;
 
@@ -132,6 +139,7 @@ impl Momentum {
             velocities: sweep.velocities.clone(),
             age: 0,
             gap: GAP,
+            last: f64::INFINITY,
             best: f64::INFINITY,
             waited: 0,
         }
@@ -139,6 +147,12 @@ impl Momentum {
 
     /// Takes note of a residual measured after `sweeps` more sweeps. The same on every rank.
     pub fn observe(&mut self, residual: f64, sweeps: usize) {
+        if residual > GROWN * self.last {
+            (self.gap, self.age) = ((2.0 * self.gap).min(1.0), 0);
+        } else {
+            self.gap = (self.gap / GROWN).max(GAP);
+        }
+        self.last = residual;
         if residual < 0.9 * self.best {
             (self.best, self.waited) = (residual, 0);
             return;

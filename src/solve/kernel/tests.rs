@@ -1,0 +1,177 @@
+use super::super::block::Blocks;
+use super::super::colour::{Link, colour};
+use super::super::problem::{Inertia, Manifold, Point, Problem, contact_frame};
+use super::super::residual::Meter;
+use super::super::solver::{Alone, LocalLaw};
+use super::super::{Hub, Sweep};
+use super::*;
+use crate::geometry::random::Random;
+use crate::scene::{BodyId, ManifoldKey};
+
+/// Bodies with full inertia tensors in a random network, one in eight of them fixed, one in six manifolds without friction.
+fn problem(bodies: usize, manifolds: usize) -> Problem {
+    let mut random = Random::new(7, 0);
+    let mut number = || random.between(-1.0, 1.0);
+    let mut problem = Problem::default();
+    for body in 0..bodies {
+        let root = Mat3::from_fn(|_, _| number());
+        let tensor = root.transpose() * root + Mat3::identity();
+        let fixed = body % 8 == 7;
+        problem.inertia.push(if fixed { Inertia::default() } else { Inertia::new(1.5 + number(), &tensor) });
+        let mut vector = || Vec3::new(number(), number(), number());
+        let twist = Twist::new(vector(), vector());
+        problem.free_velocity.push(if fixed { Twist::default() } else { twist });
+    }
+    for index in 0..manifolds {
+        let mut slot = || ((number() + 1.0) * 0.5 * bodies as f64) as u32 % bodies as u32;
+        let (a, b) = (slot(), slot());
+        if a == b || a % 8 == 7 && b % 8 == 7 {
+            continue;
+        }
+        let key = ManifoldKey {
+            bodies: [BodyId(a.min(b).into()), BodyId(a.max(b).into())],
+            parts: [index as u16, 0],
+        };
+        let first_point = problem.points.len() as u32;
+        let mut vector = || Vec3::new(number(), number(), number());
+        let frame = contact_frame(vector().normalize());
+        for _ in 0..1 + index % 3 {
+            let arms = [vector(), vector()];
+            let start = vector();
+            let impulse = [start.x.abs(), 0.1 * start.y, 0.1 * start.z];
+            problem.points.push(Point { arms, bias: 0.2 * vector().x, impulse });
+        }
+        let friction = if index % 6 == 0 { 0.0 } else { 0.6 };
+        problem.manifolds.push(Manifold { key, slots: [a.min(b), a.max(b)], frame, friction, first_point });
+    }
+    problem
+}
+
+fn colours(problem: &Problem) -> super::super::Colours {
+    let slot = |slot: u32| problem.inertia[slot as usize].is_movable().then_some(slot);
+    let links: Vec<Link> =
+        problem.manifolds.iter().map(|m| Link { key: m.key, slots: m.slots.map(slot) }).collect();
+    colour(&links, problem.inertia.len())
+}
+
+/// A sweep after a sweep, all colours, by one instruction set.
+fn run(problem: &Problem, visit: unsafe fn(&[Block], &Shared, Visit)) -> (Vec<Twist>, Vec<Row>) {
+    let mut blocks = Blocks::new(problem, &colours(problem), |slot| slot % 5 == 0);
+    let mut velocities = problem.free_velocity.clone();
+    velocities.push(Twist::default());
+    for kind in [Visit::Start, Visit::Projected, Visit::Projected, Visit::Exact] {
+        for phase in &blocks.phases {
+            let shared = Shared { velocities: velocities.as_mut_ptr(), rows: blocks.rows.as_mut_ptr() };
+            for range in [phase.boundary.clone(), phase.interior.clone()] {
+                // SAFETY: one thread; the arrays were made for each other.
+                unsafe { visit(&blocks.blocks[range], &shared, kind) };
+            }
+        }
+    }
+    (velocities, blocks.rows)
+}
+
+#[test]
+fn every_instruction_set_gives_the_same_bits() {
+    let problem = problem(90, 260);
+    let plain = run(&problem, visit_blocks::<Plain>);
+    let bits = |state: &(Vec<Twist>, Vec<Row>)| {
+        let velocities = state.0.iter().flat_map(|twist| twist.linear.into_iter().chain(twist.angular));
+        let impulses = state.1.iter().flat_map(|row| row.impulse.map(|entry| entry.0)).flatten();
+        velocities.chain(impulses).map(f64::to_bits).collect::<Vec<_>>()
+    };
+    assert!(plain.0.iter().any(|twist| twist.linear[0] != 0.0));
+    assert_eq!(bits(&plain), bits(&run(&problem, visit_all)));
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        assert_eq!(bits(&plain), bits(&run(&problem, visit_blocks::<Avx2>)));
+    }
+}
+
+/// The scalar visit, straight from the equations.
+#[test]
+fn a_sweep_is_what_the_equations_say() {
+    let problem = problem(40, 120);
+    let colours = colours(&problem);
+    let mut sweep = Sweep::new(&problem, &Hub::default(), &colours, LocalLaw::Projected, |_| false);
+    sweep.start(&mut Alone);
+    sweep.run(&mut Alone);
+    let found = sweep.impulses(problem.points.len());
+
+    let mut velocities = problem.free_velocity.clone();
+    let mut impulses: Vec<[f64; 3]> = problem.points.iter().map(|point| point.impulse).collect();
+    let mut order: Vec<usize> = (0..problem.manifolds.len()).collect();
+    order.sort_by_key(|&index| colours.of[index]);
+    for &index in &order {
+        for place in problem.points_of(index) {
+            let (manifold, point) = (&problem.manifolds[index], &problem.points[place]);
+            problem.apply(manifold, point, &impulses[place], &mut velocities);
+        }
+    }
+    for &index in &order {
+        let manifold = &problem.manifolds[index];
+        let blocks: Vec<Mat3> = problem
+            .points_of(index)
+            .map(|place| problem.delassus(manifold, &problem.points[place]))
+            .collect();
+        let strong = |w: &Mat3| is_strongly_coupled(w[(0, 0)], [w[(1, 0)], w[(2, 0)]], manifold.friction);
+        for (place, w) in problem.points_of(index).zip(&blocks) {
+            let point = &problem.points[place];
+            let velocity =
+                problem.relative_velocity(manifold, point, &velocities) + Vec3::new(point.bias, 0.0, 0.0);
+            let old = Vec3::from(impulses[place]);
+            let new = if blocks.iter().any(strong) {
+                solve_contact(w, &(velocity - w * old), manifold.friction)
+            } else {
+                let normal = (old.x - velocity.x / w[(0, 0)]).max(0.0);
+                let lambda = w.fixed_view::<2, 2>(1, 1).into_owned().symmetric_eigenvalues().max();
+                let target =
+                    old.yz() - (velocity.yz() + w.fixed_view::<2, 1>(1, 0) * (normal - old.x)) / lambda;
+                let limit = manifold.friction * normal;
+                let target = if target.norm() > limit { target * (limit / target.norm()) } else { target };
+                Vec3::new(normal, target.x, target.y)
+            };
+            problem.apply(manifold, point, &(new - old).into(), &mut velocities);
+            impulses[place] = new.into();
+        }
+    }
+    for (found, expected) in found.iter().zip(&impulses) {
+        assert!((Vec3::from(*found) - Vec3::from(*expected)).norm() < 1e-11, "{found:?} {expected:?}");
+    }
+}
+
+#[test]
+fn lanes_measure_what_the_meter_measures() {
+    let problem = problem(60, 200);
+    let mut sweep = Sweep::new(&problem, &Hub::default(), &colours(&problem), LocalLaw::Projected, |_| false);
+    sweep.start(&mut Alone);
+    for _ in 0..4 {
+        let impulses = sweep.impulses(problem.points.len());
+        let expected = Meter::new(&problem).measure(&sweep.velocities, &impulses).finish();
+        let found = sweep.measure().finish();
+        assert!((found.natural_map / expected.natural_map - 1.0).abs() < 1e-12);
+        assert!((found.worst_velocity / expected.worst_velocity - 1.0).abs() < 1e-12);
+        sweep.run(&mut Alone);
+    }
+}
+
+/// Without friction the short visit does what the whole one does.
+#[test]
+fn frictionless_problems_take_the_short_way() {
+    let mut smooth = problem(60, 200);
+    smooth.manifolds.iter_mut().for_each(|manifold| manifold.friction = 0.0);
+    smooth.points.iter_mut().for_each(|point| point.impulse = [point.impulse[0], 0.0, 0.0]);
+    let mut rough = smooth.clone();
+    // One tangential impulse that the first visit removes.
+    rough.points[0].impulse[1] = f64::MIN_POSITIVE;
+    let [smooth, rough] = [smooth, rough].map(|problem| {
+        let mut sweep =
+            Sweep::new(&problem, &Hub::default(), &colours(&problem), LocalLaw::Projected, |_| false);
+        sweep.start(&mut Alone);
+        (0..5).for_each(|_| sweep.run(&mut Alone));
+        sweep.impulses(problem.points.len())
+    });
+    for (smooth, rough) in smooth.iter().zip(&rough) {
+        assert!((Vec3::from(*smooth) - Vec3::from(*rough)).norm() < 1e-12);
+    }
+}
