@@ -10,6 +10,9 @@ use super::ranks::Rows;
 use super::state::aside;
 use decomposition::Comm;
 use hdf5::dataset::{AllocTime, FillTime};
+use hdf5::plist::file_access::{
+    CacheDecreaseMode, CacheIncreaseMode, FlashIncreaseMode, MetadataCacheConfig,
+};
 use hdf5::{Dataset, Datatype, File, FileBuilder, Group, H5Type, h5check};
 use hdf5_sys::h5d::{H5Dget_chunk_info_by_coord, H5Dget_space, H5Dread, H5Dset_extent, H5Dwrite};
 use hdf5_sys::h5i::{H5Idec_ref, hid_t};
@@ -50,6 +53,18 @@ pub(super) struct SharedFile {
     causes: Cell<u32>,
 }
 
+/// Metadata stay in memory until the file is closed. HDF5 ages them out by counts of accesses, which differ from rank to rank, and reads
+/// them again collectively: a rank that still had an object header would not take part, and all would wait for ever.
+fn keep_metadata() -> MetadataCacheConfig {
+    MetadataCacheConfig {
+        evictions_enabled: false,
+        incr_mode: CacheIncreaseMode::Off,
+        flash_incr_mode: FlashIncreaseMode::Off,
+        decr_mode: CacheDecreaseMode::Off,
+        ..Default::default()
+    }
+}
+
 impl SharedFile {
     /// Collective: creates or replaces `path`. A user block (a multiple of 512 bytes, or 0) precedes the HDF5 data.
     pub fn create(path: &Path, comm: &dyn Comm, user_block: u64) -> Result<Self, OutputError> {
@@ -86,7 +101,7 @@ impl SharedFile {
         };
         let mut options = File::with_options();
         if let Some(raw) = raw {
-            options.with_fapl(|list| list.mpio(raw, None));
+            options.with_fapl(|list| list.mpio(raw, None).mdc_config(&keep_metadata()));
         }
         let file = make(&mut options).map_err(OutputError::hdf5(path, action))?;
         let transfer = raw.map(|_| collective_transfer()).transpose();
