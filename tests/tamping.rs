@@ -35,7 +35,7 @@ fn the_machine_is_that_of_the_paper() {
     // Without a start: the deposit need not be there.
     let text = r#"
 title = "unit"
-include = ["ballast.include.toml", "machine.toml"]
+include = ["ballast.include.toml", "sleeper.include.toml", "machine.toml"]
 [simulation]
 time_step = 5e-4
 duration = 1
