@@ -21,7 +21,7 @@ fn cases(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Runs what a case starts from, to its end as a user would, and tells where: for tamping with few stones.
+/// Runs what a case starts from, to its end as a user would, and tells where: for tamping with few stones in the shortest of its boxes.
 fn before(case: &Path, directory: &Directory) -> PathBuf {
     let once = |case: &str, more: &[&str]| {
         let place = directory.file(&format!("{}-whole", case.replace('/', "-")));
@@ -41,7 +41,7 @@ fn before(case: &Path, directory: &Directory) -> PathBuf {
         return bed;
     }
     let from = format!("start.from={}", bed.join("final.h5").display());
-    once("inputs/tamping/small-deposit.toml", &["--set", "parameters.side_stones=30", "--set", &from])
+    once("inputs/tamping/demo-deposit.toml", &["--set", "parameters.side_stones=30", "--set", &from])
 }
 
 #[test]
