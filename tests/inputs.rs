@@ -34,7 +34,7 @@ fn before(case: &Path, directory: &Directory) -> PathBuf {
         return once("inputs/deposit.toml", &[]);
     }
     let bed = once(
-        "inputs/tamping/small-bed.toml",
+        "inputs/tamping/demo-bed.toml",
         &["--set", "parameters.bed_stones=60", "--set", "simulation.duration=0.4"],
     );
     if case.display().to_string().ends_with("deposit.toml") {
