@@ -222,7 +222,7 @@ def draw(found, options, folder):
     for case in options.cases:
         runs = [found[case, seed] for seed in options.seeds if found[case, seed].during(2).any()]
         for axes, name, factor in zip(both, ("cylinder", "force.cylinder"), (1e3, 1e-3)):
-            band(axes, runs, case, lambda run: squeeze(run, name, factor), smoothed=True)
+            band(axes, runs, case, lambda run: squeeze(run, name, factor))
     both[0].set(xlabel="time of squeezing [s]", ylabel="elongation [mm]", title="Squeezing (figure 11a)")
     both[1].set(xlabel="time of squeezing [s]", ylabel="force of the cylinder [kN]", title="Squeezing (figure 11b)")
     both[0].legend()
@@ -236,7 +236,7 @@ def squeeze(run, name, factor):
     return run.time[during] - run.time[during][0], factor * smooth(run.machine[name], run.window())[during]
 
 
-def band(axes, runs, case, curve, smoothed=False):
+def band(axes, runs, case, curve):
     """The mean over the deposits, and between the lowest and the highest of them."""
     if not runs:
         return
