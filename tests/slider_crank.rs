@@ -104,20 +104,25 @@ fn run(name: &str, duration: f64, overrides: &[&str]) -> Run {
     run
 }
 
-/// Deviations of the impacts faster than 0.1 m/s within `until`, each found in order and on its side within 2 ms.
-fn deviations(run: &Run, until: f64) -> Vec<f64> {
+/// Deviations of the impacts faster than `speed` (m/s) within `until`, each found in order and on its side within 2 ms.
+fn deviations(run: &Run, until: f64, speed: f64) -> Vec<f64> {
     let mut rest = run.impacts.iter();
     let wanted =
-        reference_impacts().into_iter().filter(|impact| impact.approach > 0.1 && impact.time < until);
+        reference_impacts().into_iter().filter(|impact| impact.approach > speed && impact.time < until);
     wanted
         .map(|wanted| {
             let near = |found: &&Impact| {
-                found.side == wanted.side && (found.time - wanted.time).abs() < 2e-3 && found.approach > 0.05
+                let late = (found.time - wanted.time).abs();
+                found.side == wanted.side && late < 2e-3 && found.approach > 0.5 * speed
             };
             let found = rest.find(near);
             found.map_or(f64::INFINITY, |found| found.time - wanted.time)
         })
         .collect()
+}
+
+fn first_four(run: &Run) -> Vec<f64> {
+    run.impacts.iter().zip(reference_impacts()).take(4).map(|(a, b)| a.time - b.time).collect()
 }
 
 fn worst(list: &[f64]) -> f64 {
@@ -129,9 +134,8 @@ fn the_three_descriptions_follow_the_reference() {
     let angle = reference_angle(0.2);
     for name in CASES {
         let run = run(name, 0.2, &[]);
-        let first: Vec<f64> =
-            run.impacts.iter().zip(reference_impacts()).take(4).map(|(a, b)| a.time - b.time).collect();
-        let all = deviations(&run, 0.1);
+        let first = first_four(&run);
+        let all = deviations(&run, 0.1, 0.1);
         let off = (run.crank_angle - angle).abs();
         println!(
             "measured {name}, h 1e-5: first four impacts {:.1e} s, all {} of the first 0.1 s {:.1e} s, crank angle {off:.2e} rad, \
@@ -153,24 +157,28 @@ fn the_three_descriptions_follow_the_reference() {
         assert_eq!(strong(&run.impacts), strong(&reference_impacts()), "{name}");
         assert!(run.worst_closure < 1e-12, "{name}: {:.1e}", run.worst_closure);
         assert!(off < 3e-3, "{name}: {off:.1e}");
-        assert!(run.unconverged <= 2, "{name}: {} steps", run.unconverged);
+        assert_eq!(run.unconverged, 0, "{name}");
     }
 }
 
+/// Each decade of the step is a decade of the error, in each description. At h = 1e-6 this asks for a solve that leaves nothing of the slider's
+/// turning: the reference has none, and from 1e-8 rad/s on the corners soon strike one after the other.
 #[test]
 fn the_crank_angle_converges_at_first_order() {
-    let angle = reference_angle(0.1);
+    let angle = reference_angle(0.2);
     for name in CASES {
-        let errors = ["1e-4", "1e-5"].map(|h| {
-            let run = run(name, 0.1, &[&format!("simulation.time_step={h}")]);
+        let errors = ["1e-4", "1e-5", "1e-6"].map(|h| {
+            let run = run(name, 0.2, &[&format!("simulation.time_step={h}")]);
             (run.crank_angle - angle).abs()
         });
+        let [coarse, middle, fine] = errors;
         println!(
-            "measured {name}: crank angle at 0.1 s off by {:.2e}, {:.2e} rad at h = 1e-4, 1e-5",
-            errors[0], errors[1]
+            "measured {name}: crank angle at 0.2 s off by {coarse:.2e}, {middle:.2e}, {fine:.2e} rad at h = 1e-4, 1e-5, 1e-6"
         );
-        let fall = errors[0] / errors[1];
-        assert!((6.0..16.0).contains(&fall), "{name}: the error fell by {fall}");
+        for decade in errors.windows(2) {
+            let fall = decade[0] / decade[1];
+            assert!((8.0..12.5).contains(&fall), "{name}: the error fell by {fall}");
+        }
     }
 }
 
@@ -188,27 +196,36 @@ fn without_an_independent_y_the_slider_drifts_into_the_wall() {
     assert!(deepest[0] > 2.0 * deepest[2], "{deepest:?}");
 }
 
-/// The improvement: with `penetration_limit` no corner is behind a wall by more than 1e-6 m at any end of a step, and impacts come when they
-/// would have come without it.
+/// The improvement: with `penetration_limit` no corner is behind a wall by more than 1e-6 m at any end of a step, and impacts come no less in
+/// time than without it: the first four within a step of the reference, and the worst of all above 0.02 m/s too.
 #[test]
 fn a_limit_of_penetration_keeps_the_slider_in_its_guide() {
+    let h = 1e-4;
     for name in CASES {
-        let coarse = "simulation.time_step=1e-4";
-        let without = run(name, 0.1, &[coarse]);
-        let with = run(name, 0.1, &[coarse, "solver.penetration_limit=1e-6"]);
-        let off = [&without, &with].map(|run| worst(&deviations(run, 0.1)));
+        let coarse = format!("simulation.time_step={h}");
+        let without = run(name, 0.1, &[&coarse]);
+        let with = run(name, 0.1, &[&coarse, "solver.penetration_limit=1e-6"]);
+        let first = [&without, &with].map(|run| worst(&first_four(run)));
+        let fast = [&without, &with].map(|run| worst(&deviations(run, 0.1, 0.1)));
+        let all = [&without, &with].map(|run| worst(&deviations(run, 0.1, 0.02)));
         println!(
-            "measured {name}, h 1e-4, without and with penetration_limit 1e-6: deepest {:.1e}, {:.1e} m; impacts {:.1e}, {:.1e} s; \
-             crank angle {:.1e}, {:.1e} rad",
+            "measured {name}, h 1e-4, without and with penetration_limit 1e-6: deepest {:.1e}, {:.1e} m; impacts: first four {:.1e}, {:.1e} s, \
+             above 0.1 m/s {:.1e}, {:.1e} s, above 0.02 m/s {:.1e}, {:.1e} s; crank angle {:.1e}, {:.1e} rad",
             without.deepest,
             with.deepest,
-            off[0],
-            off[1],
+            first[0],
+            first[1],
+            fast[0],
+            fast[1],
+            all[0],
+            all[1],
             (without.crank_angle - reference_angle(0.1)).abs(),
             (with.crank_angle - reference_angle(0.1)).abs(),
         );
         assert!(with.deepest < 1e-6, "{name}: {:.1e}", with.deepest);
         assert!(without.deepest > 3e-5);
-        assert!(off[1] < 5e-4, "{name}: {off:?}");
+        assert!(first[1] < h, "{name}: {first:?}");
+        assert!(fast[1] < fast[0] + h && fast[1] < 3.0 * h, "{name}: {fast:?}");
+        assert!(all[1] < all[0] + h && all[1] < 5.0 * h, "{name}: {all:?}");
     }
 }
