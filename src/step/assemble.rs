@@ -162,9 +162,10 @@ struct Assembler<'a> {
 impl Assembler<'_> {
     fn add_manifold(&self, assembled: &mut Assembled) {
         let first_point = assembled.problem.points.len() as u32;
-        let found: Points = self.points().collect();
+        let found = self.points();
+        let impact = self.impact(&found);
         for ((info, arms), impulse) in found.iter().zip(self.carried(&found)) {
-            let bias = self.bias(info, arms);
+            let bias = self.bias(info, arms, &impact);
             assembled.problem.points.push(Point { arms: *arms, bias, impulse });
             assembled.points.push(*info);
         }
@@ -176,14 +177,15 @@ impl Assembler<'_> {
     }
 
     fn machine_contact(&self) -> Option<HubContact> {
-        let found: Points = self.points().collect();
+        let found = self.points();
+        let impact = self.impact(&found);
         let (mut points, mut infos) = (Vec::new(), Vec::new());
         for ((info, arms), impulse) in found.iter().zip(self.carried(&found)) {
             points.push(HubPoint {
                 arms: *arms,
                 jacobians: [0, 1].map(|side| self.jacobian(side, &info.position)),
                 given: self.given(1, info, arms) - self.given(0, info, arms),
-                bias: self.bias(info, arms),
+                bias: self.bias(info, arms, &impact),
                 impulse,
             });
             infos.push(*info);
@@ -194,7 +196,7 @@ impl Assembler<'_> {
     }
 
     /// The points that take part, with their arms.
-    fn points(&self) -> impl Iterator<Item = (PointInfo, [Vec3; 2])> {
+    fn points(&self) -> Points {
         let active = |info: &PointInfo, arms: &[Vec3; 2]| match (self.law.activation, self.parts.takes_part) {
             (Activation::Predictive, _) | (_, TakesPart::All) => true,
             (_, TakesPart::Closed) => info.gap <= 0.0,
@@ -205,17 +207,20 @@ impl Assembler<'_> {
             let arms = self.bodies.map(|body| position - body.pose.position);
             (PointInfo { feature: point.feature, gap: point.gap, position, since_impact: 0.0 }, arms)
         });
-        points.filter(move |(info, arms)| active(info, arms)).map(|(info, arms)| {
-            let since_impact = self.impact(&info, &arms).map_or(0.0, |impact| impact.since);
-            (PointInfo { since_impact, ..info }, arms)
-        })
+        let mut found: Points = points.filter(|(info, arms)| active(info, arms)).collect();
+        let since_impact = self.impact(&found).map_or(0.0, |impact| impact.since);
+        found.iter_mut().for_each(|(info, _)| info.since_impact = since_impact);
+        found
     }
 
-    /// None where the law or the limit of overlap does not ask for it.
-    fn impact(&self, info: &PointInfo, arms: &[Vec3; 2]) -> Option<Impact> {
-        let asked =
-            self.law.activation == Activation::GapActivated && self.parts.takes_part == TakesPart::Closing;
-        asked.then(|| self.flight(info, arms).impact(self.law.restitution))
+    /// None where the law or the limit of overlap does not ask for it, or nothing takes part.
+    fn impact(&self, points: &Points) -> Option<Impact> {
+        if self.law.activation != Activation::GapActivated || self.parts.takes_part != TakesPart::Closing {
+            return None;
+        }
+        let flights: SmallVec<[Flight; 8]> =
+            points.iter().map(|(info, arms)| self.flight(info, arms)).collect();
+        Some(Flight::mean(&flights)?.impact(self.law.restitution))
     }
 
     fn flight(&self, info: &PointInfo, arms: &[Vec3; 2]) -> Flight {
@@ -269,9 +274,9 @@ impl Assembler<'_> {
     }
 
     /// `e V_n⁻`, with the velocities at the start of the step, or `g/h`; where overlap is limited that of [`Impact`].
-    fn bias(&self, info: &PointInfo, arms: &[Vec3; 2]) -> f64 {
-        if let Some(impact) = self.impact(info, arms) {
-            return impact.bias;
+    fn bias(&self, info: &PointInfo, arms: &[Vec3; 2], impact: &Option<Impact>) -> f64 {
+        if let Some(impact) = impact {
+            return self.flight(info, arms).bias(impact, self.law.restitution);
         }
         match self.law.activation {
             Activation::Predictive => info.gap.max(0.0) / self.parts.time_step,

@@ -12,7 +12,6 @@
 use super::View;
 use super::assemble::{HubContact, PointInfo};
 use super::halo::{Halo, deliver};
-use super::impact::mean_time;
 use super::interface::{Ranks, slot_lookup};
 use super::machines::{Machines, OWNER};
 use crate::geometry::Vec3;
@@ -362,15 +361,9 @@ impl Gathered {
     /// The problem of [`super::impact`]: bodies at rest, on which the solved impulses act for the time since their impact.
     pub fn pushed(&self, solved: &[[f64; 3]], time_step: f64) -> Hub {
         let mut hub = self.starting_at_rest(|_| 0.0);
-        let mut next = 0;
-        for manifold in &mut hub.manifolds {
-            let range = next..next + manifold.points.len();
-            let since = self.places[range.clone()].iter().map(|place| place.since_impact);
-            let factor = mean_time(since, &solved[range.clone()]) / time_step;
-            for (point, impulse) in manifold.points.iter_mut().zip(&solved[range.clone()]) {
-                point.impulse = impulse.map(|entry| entry * factor);
-            }
-            next = range.end;
+        let points = hub.manifolds.iter_mut().flat_map(|manifold| &mut manifold.points);
+        for ((point, place), impulse) in points.zip(&self.places).zip(solved) {
+            point.impulse = impulse.map(|entry| entry * place.since_impact / time_step);
         }
         hub
     }

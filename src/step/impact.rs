@@ -22,7 +22,7 @@
 //! p = −(1 + e) V* of the impact,                 p' = e V* − a (h − s) if it stays, of what holds it afterwards
 //! ```
 //!
-//! the points of a manifold with one τ, their mean; those that were closed all the time have none. With θ = ½ a bouncing ball is exact at the ends of steps. What
+//! the points of a manifold that close in the step with one `s` and one τ, those of their mean; those that were closed all the time have none. With θ = ½ a bouncing ball is exact at the ends of steps. What
 //! curved motions and contacts that hinder each other leave is the business of [`super::project`].
 
 use super::assemble::Assembled;
@@ -45,44 +45,69 @@ pub struct Flight {
     pub durations: [f64; 2],
 }
 
-/// What a contact point does in a step.
+/// What the points of a manifold that close in a step do, all together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Impact {
-    /// Added to the normal velocity in the contact law, m/s.
-    pub bias: f64,
+    /// `s`, from the start of the step to the meeting of the surfaces, s.
+    pub time: f64,
+    /// Whether they come to lie.
+    pub stays: bool,
     /// τ: how long before `q_m` the impulse acts, s.
     pub since: f64,
 }
 
 impl Flight {
+    /// Of points that strike together. With a time for each of them, two corners that strike in one step an instant apart would tilt their
+    /// body a hundred times as much as it was tilted, impact after impact.
+    pub fn mean(flights: &[Flight]) -> Option<Flight> {
+        let first = flights.first()?;
+        let mean = |value: fn(&Flight) -> f64| flights.iter().map(value).sum::<f64>() / flights.len() as f64;
+        Some(Flight { gap: mean(|f| f.gap), before: mean(|f| f.before), free: mean(|f| f.free), ..*first })
+    }
+
     /// Whether the gap would be closed at the end of the step.
     pub fn closes(&self) -> bool {
         self.gap + self.durations[1] * self.free < 0.0
     }
 
     pub fn impact(&self, restitution: f64) -> Impact {
-        let step = self.durations[0] + self.durations[1];
-        let acceleration = (self.free - self.before) / step;
-        let (time, speed) = self.meeting(acceleration, step);
-        let bias = restitution * speed - acceleration * (step - time);
+        let (time, speed) = self.meeting();
+        let bias = restitution * speed - self.acceleration() * (self.step() - time);
         let stays = bias > -restitution * speed;
         let (impact, hold) = (-(1.0 + restitution) * speed, if stays { bias } else { 0.0 });
         let both = impact + hold;
         let since = impact * (self.durations[0] - time) - hold * 0.5 * time;
-        Impact { bias: if stays { 0.0 } else { bias }, since: if both > 0.0 { since / both } else { 0.0 } }
+        Impact { time, stays, since: if both > 0.0 { since / both } else { 0.0 } }
+    }
+
+    /// What is added to this point's normal velocity in the contact law for an impact of its manifold, m/s.
+    pub fn bias(&self, impact: &Impact, restitution: f64) -> f64 {
+        if impact.stays || impact.time >= self.step() {
+            return 0.0;
+        }
+        let speed = (self.before + self.acceleration() * impact.time).min(0.0);
+        restitution * speed - self.acceleration() * (self.step() - impact.time)
+    }
+
+    fn step(&self) -> f64 {
+        self.durations[0] + self.durations[1]
+    }
+
+    fn acceleration(&self) -> f64 {
+        (self.free - self.before) / self.step()
     }
 
     /// `s` and `V*`; the end of the step and no speed if the surfaces do not meet before.
-    fn meeting(&self, acceleration: f64, step: f64) -> (f64, f64) {
+    fn meeting(&self) -> (f64, f64) {
         let gap = (self.gap - self.durations[0] * self.before).max(0.0);
-        let square = self.before * self.before - 2.0 * acceleration * gap;
+        let square = self.before * self.before - 2.0 * self.acceleration() * gap;
         let speed = square.max(0.0).sqrt();
         let time = match self.before > 0.0 {
-            true => (self.before + speed) / -acceleration,
+            true => (self.before + speed) / -self.acceleration(),
             false if gap == 0.0 => 0.0,
             false => 2.0 * gap / (speed - self.before),
         };
-        if square >= 0.0 && (0.0..=step).contains(&time) { (time, -speed) } else { (step, 0.0) }
+        if square >= 0.0 && (0.0..=self.step()).contains(&time) { (time, -speed) } else { (self.step(), 0.0) }
     }
 }
 
@@ -123,28 +148,13 @@ pub fn shifts(
         return None;
     }
     let mut problem = correct::starting_at_rest(assembled, |_| 0.0);
-    for index in 0..assembled.problem.manifolds.len() {
-        let places = assembled.problem.points_of(index);
-        let (infos, solved) = (&assembled.points[places.clone()], &solution.impulses[places.clone()]);
-        let factor = mean_time(infos.iter().map(|info| info.since_impact), solved) / physics.time_step;
-        for (point, impulse) in problem.points[places].iter_mut().zip(solved) {
-            point.impulse = impulse.map(|entry| entry * factor);
-        }
+    let points = problem.points.iter_mut().zip(&assembled.points).zip(&solution.impulses);
+    for ((point, info), impulse) in points {
+        point.impulse = impulse.map(|entry| entry * info.since_impact / physics.time_step);
     }
     let hub = gathered.pushed(&solution.hub.impulses, physics.time_step);
     let moved = solve::solve(&problem, &hub, colours, &OPTIONS, shared, interface);
     Some(Shifts { bodies: moved.velocities, machines: moved.hub.velocities })
-}
-
-/// τ of a manifold: the mean of its points, by normal impulse. With a time for each of them, two corners that strike in one step an instant apart would
-/// tilt their body a hundred times as much as it was tilted, impact after impact.
-pub fn mean_time(since: impl Iterator<Item = f64>, impulses: &[[f64; 3]]) -> f64 {
-    let (mut sum, mut all) = (0.0, 0.0);
-    for (since, impulse) in since.zip(impulses) {
-        sum += since * impulse[0];
-        all += impulse[0];
-    }
-    if all > 0.0 { sum / all } else { 0.0 }
 }
 
 #[cfg(test)]
@@ -160,7 +170,7 @@ mod tests {
             return (flight.gap + durations[1] * free, free);
         }
         let impact = flight.impact(restitution);
-        let after = free.max(-impact.bias);
+        let after = free.max(-flight.bias(&impact, restitution));
         (flight.gap + durations[1] * after + impact.since * (after - free), after)
     }
 
