@@ -47,17 +47,20 @@ impl Ready {
         let machines = Machines::default();
         let candidates = self.candidates();
         let contacts = self.detect(&mut Detector::default());
+        let free_velocity: Vec<Twist> = self.free.iter().map(|(_, twist)| *twist).collect();
         let assembled = assemble::assemble(
             &contacts,
             self.free.iter().map(|(inertia, _)| *inertia).collect(),
-            self.free.iter().map(|(_, twist)| *twist).collect(),
+            free_velocity.clone(),
             &assemble::Parts {
                 candidates: &candidates,
                 scene: &self.scene,
                 machines: &machines,
                 stored: [&self.scene.impulses; 2],
                 warm_start: false,
+                free_velocity: &free_velocity,
                 time_step: self.physics.time_step,
+                theta: self.physics.theta,
                 takes_part: assemble::TakesPart::Closed,
             },
         );

@@ -279,7 +279,7 @@ static SOLVER: Section = plain(
             Kind::Number(Range::within(0.0, 1e7)),
             "m",
             Default("0.0"),
-            "Bodies that overlap deeper than this at the end of a step are moved apart to half of it, in positions only; 0 is off. Costs a second search for contacts.",
+            "Impacts of gap-activated contacts act at their own time within the step, and bodies that still overlap deeper than this at its end are moved apart to half of it, in positions only; 0 is off. Costs a second search for contacts.",
         ),
         key(
             "contact_margin",

@@ -1,5 +1,6 @@
 //! From contacts to the contact problem: frames, arms, bias, starting impulses (31)–(32).
 
+use super::impact::{Flight, Impact};
 use super::machines::Machines;
 use crate::contact::detect::{Candidate, Contact};
 use crate::geometry::Vec3;
@@ -9,6 +10,7 @@ use crate::scene::{
 use crate::solve::hub::HubPoint;
 use crate::solve::problem::contact_frame;
 use crate::solve::{Inertia, Manifold, Point, Problem, Twist};
+use smallvec::SmallVec;
 
 /// What the contact problem leaves out of a point and later steps ask for again.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,6 +19,8 @@ pub struct PointInfo {
     pub gap: f64,
     /// World, in the middle between the two surfaces.
     pub position: Vec3,
+    /// How long before `q_m` the impulse acted, by [`Impact`], s; zero where overlap is not limited.
+    pub since_impact: f64,
 }
 
 /// The home of a contact: its first free body; if there is none, the first that belongs to a machine.
@@ -57,7 +61,10 @@ pub struct Parts<'a> {
     /// Where the impulses of the last step are looked for.
     pub stored: [&'a Impulses; 2],
     pub warm_start: bool,
+    /// `v_free` by slot.
+    pub free_velocity: &'a [Twist],
     pub time_step: f64,
+    pub theta: f64,
     pub takes_part: TakesPart,
 }
 
@@ -66,9 +73,8 @@ pub struct Parts<'a> {
 pub enum TakesPart {
     /// Closed ones, as in the paper.
     Closed,
-    /// Closed ones, and those that carried an impulse in the last step. Where bodies rest without overlap, the curvature of their
-    /// motion would otherwise open a contact at `q_m` for a step and let it strike in the next one.
-    ClosedOrHeld,
+    /// Closed ones, and those that would be closed at the end of the step.
+    Closing,
     /// All that were found, to move bodies apart at the end of a step.
     All,
 }
@@ -141,6 +147,9 @@ fn hub_point(problem: &Problem, slots: [u32; 2], point: &Point) -> HubPoint {
     HubPoint { arms, jacobians: Default::default(), given: given(1) - given(0), bias, impulse }
 }
 
+/// The points of a contact that take part, with their arms.
+type Points = SmallVec<[(PointInfo, [Vec3; 2]); 8]>;
+
 /// One contact in the making.
 struct Assembler<'a> {
     contact: &'a Contact,
@@ -153,12 +162,13 @@ struct Assembler<'a> {
 impl Assembler<'_> {
     fn add_manifold(&self, assembled: &mut Assembled) {
         let first_point = assembled.problem.points.len() as u32;
-        let old = self.old();
-        for (info, arms) in self.points() {
+        let (found, old) = (self.points(), self.old());
+        let impact = self.impact(&found);
+        for (info, arms) in &found {
             let impulse = self.carried(old, info.feature);
-            let bias = self.bias(&info, &arms);
-            assembled.problem.points.push(Point { arms, bias, impulse });
-            assembled.points.push(info);
+            let bias = self.bias(info, arms, &impact);
+            assembled.problem.points.push(Point { arms: *arms, bias, impulse });
+            assembled.points.push(*info);
         }
         if assembled.problem.points.len() as u32 > first_point {
             let Contact { key, slots, .. } = *self.contact;
@@ -168,17 +178,18 @@ impl Assembler<'_> {
     }
 
     fn machine_contact(&self) -> Option<HubContact> {
-        let old = self.old();
+        let (found, old) = (self.points(), self.old());
+        let impact = self.impact(&found);
         let (mut points, mut infos) = (Vec::new(), Vec::new());
-        for (info, arms) in self.points() {
+        for (info, arms) in &found {
             points.push(HubPoint {
-                arms,
+                arms: *arms,
                 jacobians: [0, 1].map(|side| self.jacobian(side, &info.position)),
-                given: self.given(1, &info, &arms) - self.given(0, &info, &arms),
-                bias: self.bias(&info, &arms),
+                given: self.given(1, info, arms) - self.given(0, info, arms),
+                bias: self.bias(info, arms, &impact),
                 impulse: self.carried(old, info.feature),
             });
-            infos.push(info);
+            infos.push(*info);
         }
         let Contact { key, slots, .. } = *self.contact;
         let (frame, friction) = (self.frame, self.law.friction);
@@ -186,23 +197,44 @@ impl Assembler<'_> {
     }
 
     /// The points that take part, with their arms.
-    fn points(&self) -> impl Iterator<Item = (PointInfo, [Vec3; 2])> {
-        let held = |feature: u32| {
-            let mut old = self.old().iter();
-            old.any(|stored| stored.feature == feature && stored.impulse != Vec3::zeros())
-        };
-        let active = move |gap: f64, feature: u32| match (self.law.activation, self.parts.takes_part) {
+    fn points(&self) -> Points {
+        let active = |info: &PointInfo, arms: &[Vec3; 2]| match (self.law.activation, self.parts.takes_part) {
             (Activation::Predictive, _) | (_, TakesPart::All) => true,
-            (_, TakesPart::Closed) => gap <= 0.0,
-            (_, TakesPart::ClosedOrHeld) => gap <= 0.0 || held(feature),
+            (_, TakesPart::Closed) => info.gap <= 0.0,
+            (_, TakesPart::Closing) => info.gap <= 0.0 || self.flight(info, arms).closes(),
         };
-        self.contact.patch.points.iter().filter(move |point| active(point.gap, point.feature)).map(
-            move |point| {
-                let position = (point.on_a + point.on_b) * 0.5;
-                let arms = self.bodies.map(|body| position - body.pose.position);
-                (PointInfo { feature: point.feature, gap: point.gap, position }, arms)
-            },
-        )
+        let points = self.contact.patch.points.iter().map(|point| {
+            let position = (point.on_a + point.on_b) * 0.5;
+            let arms = self.bodies.map(|body| position - body.pose.position);
+            (PointInfo { feature: point.feature, gap: point.gap, position, since_impact: 0.0 }, arms)
+        });
+        let mut found: Points = points.filter(|(info, arms)| active(info, arms)).collect();
+        let since_impact = self.impact(&found).map_or(0.0, |impact| impact.since);
+        found.iter_mut().for_each(|(info, _)| info.since_impact = since_impact);
+        found
+    }
+
+    /// None where the law or the limit of overlap does not ask for it, or nothing takes part.
+    fn impact(&self, points: &Points) -> Option<Impact> {
+        if self.law.activation != Activation::GapActivated || self.parts.takes_part != TakesPart::Closing {
+            return None;
+        }
+        let flights: SmallVec<[Flight; 8]> =
+            points.iter().map(|(info, arms)| self.flight(info, arms)).collect();
+        Some(Flight::mean(&flights)?.impact(self.law.restitution))
+    }
+
+    fn flight(&self, info: &PointInfo, arms: &[Vec3; 2]) -> Flight {
+        let along = |velocities: [Vec3; 2]| self.frame[0].dot(&(velocities[1] - velocities[0]));
+        Flight {
+            gap: info.gap,
+            before: along([0, 1].map(|side| self.velocity_before(side, info, arms))),
+            free: along([0, 1].map(|side| self.free_velocity(side, info, arms))),
+            durations: [
+                (1.0 - self.parts.theta) * self.parts.time_step,
+                self.parts.theta * self.parts.time_step,
+            ],
+        }
     }
 
     /// What the last step stored for this contact: with its home, which is an own body or a ghost and so in one of the two lists.
@@ -219,8 +251,11 @@ impl Assembler<'_> {
         crate::solve::residual::project_on_cone(local, self.law.friction).into()
     }
 
-    /// `e V_n⁻`, with the velocities at the start of the step, or `g/h`.
-    fn bias(&self, info: &PointInfo, arms: &[Vec3; 2]) -> f64 {
+    /// `e V_n⁻`, with the velocities at the start of the step, or `g/h`; where overlap is limited that of [`Impact`].
+    fn bias(&self, info: &PointInfo, arms: &[Vec3; 2], impact: &Option<Impact>) -> f64 {
+        if let Some(impact) = impact {
+            return self.flight(info, arms).bias(impact, self.law.restitution);
+        }
         match self.law.activation {
             Activation::Predictive => info.gap.max(0.0) / self.parts.time_step,
             Activation::GapActivated if self.law.restitution == 0.0 => 0.0,
@@ -236,6 +271,18 @@ impl Assembler<'_> {
         match self.parts.machines.place(self.parts.scene, body) {
             Some((operators, slot)) => operators.point_velocity_before(slot, &info.position),
             None => body.velocity + body.angular_velocity.cross(&arms[side]),
+        }
+    }
+
+    fn free_velocity(&self, side: usize, info: &PointInfo, arms: &[Vec3; 2]) -> Vec3 {
+        match self.parts.machines.place(self.parts.scene, self.bodies[side]) {
+            Some((operators, slot)) => {
+                operators.point_velocity(slot, &info.position, &operators.free_velocity)
+            }
+            None => {
+                let twist = &self.parts.free_velocity[self.contact.slots[side] as usize];
+                Vec3::from(twist.linear) + Vec3::from(twist.angular).cross(&arms[side])
+            }
         }
     }
 

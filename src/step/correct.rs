@@ -33,6 +33,24 @@ pub struct Shifts {
     pub machines: Vec<Vec<f64>>,
 }
 
+impl Shifts {
+    pub fn sum(one: Option<Shifts>, other: Option<Shifts>) -> Option<Shifts> {
+        let (mut sum, other) = match (one, other) {
+            (Some(one), Some(other)) => (one, other),
+            (one, other) => return one.or(other),
+        };
+        for (twist, more) in sum.bodies.iter_mut().zip(&other.bodies) {
+            for axis in 0..3 {
+                twist.linear[axis] += more.linear[axis];
+                twist.angular[axis] += more.angular[axis];
+            }
+        }
+        let machines = sum.machines.iter_mut().flatten().zip(other.machines.iter().flatten());
+        machines.for_each(|(speed, more)| *speed += more);
+        Some(sum)
+    }
+}
+
 /// What is added to the normal displacement velocity at a gap.
 pub fn bias(gap: f64, physics: &Physics) -> f64 {
     let slop = physics.correction_slop;

@@ -10,7 +10,7 @@
 //! - *impulses*: owner → finder, after the solve
 
 use super::View;
-use super::assemble::HubContact;
+use super::assemble::{HubContact, PointInfo};
 use super::halo::{Halo, deliver};
 use super::interface::{Ranks, slot_lookup};
 use super::machines::{Machines, OWNER};
@@ -34,8 +34,15 @@ struct Row {
     frame: [Vec3; 3],
     friction: f64,
     points: Vec<HubPoint>,
-    /// Gap and place of each point.
-    places: Vec<(f64, Vec3)>,
+    places: Vec<Place>,
+}
+
+/// What else is known of a point.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct Place {
+    gap: f64,
+    position: Vec3,
+    since_impact: f64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -71,7 +78,7 @@ pub struct Gathered {
     /// By manifold: who found it, and the machine bodies at its ends.
     origin: Vec<(usize, [Option<MachineEnd>; 2])>,
     /// By point.
-    places: Vec<(f64, Vec3)>,
+    places: Vec<Place>,
 }
 
 /// Velocities on their way to the hub and back.
@@ -128,6 +135,13 @@ impl Lane {
                 to[place as usize].angular.copy_from_slice(&entry[3..]);
             }
         }
+    }
+}
+
+impl Place {
+    fn of(info: &PointInfo) -> Self {
+        let PointInfo { gap, position, since_impact, .. } = *info;
+        Self { gap, position, since_impact }
     }
 }
 
@@ -220,7 +234,7 @@ fn send_rows(contacts: &[HubContact], here: &Here) -> Vec<(usize, Found)> {
             frame: contact.frame,
             friction: contact.friction,
             points: contact.points.clone(),
-            places: contact.infos.iter().map(|info| (info.gap, info.position)).collect(),
+            places: contact.infos.iter().map(Place::of).collect(),
         };
         outgoing.entry(OWNER).or_default().rows.push(row);
     }
@@ -336,10 +350,20 @@ impl Gathered {
             manifold.friction = 0.0;
             &mut manifold.points
         });
-        for (point, (gap, _)) in points.zip(&self.places) {
+        for (point, place) in points.zip(&self.places) {
             point.given = Vec3::zeros();
             point.impulse = [0.0; 3];
-            point.bias = bias(*gap);
+            point.bias = bias(place.gap);
+        }
+        hub
+    }
+
+    /// The problem of [`super::impact`]: bodies at rest, on which the solved impulses act for the time since their impact.
+    pub fn pushed(&self, solved: &[[f64; 3]], time_step: f64) -> Hub {
+        let mut hub = self.starting_at_rest(|_| 0.0);
+        let points = hub.manifolds.iter_mut().flat_map(|manifold| &mut manifold.points);
+        for ((point, place), impulse) in points.zip(&self.places).zip(solved) {
+            point.impulse = impulse.map(|entry| entry * place.since_impact / time_step);
         }
         hub
     }
@@ -356,7 +380,7 @@ impl Gathered {
                     if let Some((machine, part)) = part {
                         let body = &scene.machine_bodies[*part as usize];
                         let linear = world * sign;
-                        let angular = (self.places[index].1 - body.pose.position).cross(&linear);
+                        let angular = (self.places[index].position - body.pose.position).cross(&linear);
                         let body = scene.machine_parts[*part as usize].body;
                         add_impulse(&mut all[*machine as usize], BodyImpulse { body, linear, angular });
                     }

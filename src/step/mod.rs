@@ -5,6 +5,7 @@ pub(crate) mod balance;
 mod correct;
 pub mod halo;
 mod hub;
+mod impact;
 pub mod interface;
 pub mod machines;
 pub mod motion;
@@ -237,8 +238,7 @@ impl<'c> Stepper<'c> {
             let owns = |a: &Body, b: &Body, place: &Vec3| pair_owner(a, b, place, partition) == comm.rank();
             detector.detect(&view.candidates, owns, |a, b| looks_ahead(scene, machines, physics, a, b))
         });
-        let takes_part =
-            if physics.penetration_limit > 0.0 { TakesPart::ClosedOrHeld } else { TakesPart::Closed };
+        let takes_part = if physics.penetration_limit > 0.0 { TakesPart::Closing } else { TakesPart::Closed };
         let mut assembled = timers.time(Phase::Assemble, comm, || {
             view.assemble(&contacts, scene, machines, &halo, physics, takes_part)
         });
@@ -261,7 +261,11 @@ impl<'c> Stepper<'c> {
             *dump = whole::gather(&share, Some(&solution), comm).map(|whole| whole.dump());
         }
         let shifts = timers.time(Phase::Correct, comm, || {
-            correct::correct(&assembled, &gathered, &colours, physics, shared, &mut ranks, comm)
+            let step = impact::Step { assembled: &assembled, gathered: &gathered, colours: &colours };
+            let struck = impact::shifts(&step, &solution, physics, shared, &mut ranks, comm);
+            let corrected =
+                correct::correct(&assembled, &gathered, &colours, physics, shared, &mut ranks, comm);
+            correct::Shifts::sum(struck, corrected)
         });
         let (impulses, contacts) = timers.time(Phase::Finish, comm, || {
             let hub_impulses = gathered.impulses_back(&solution.hub.impulses, comm);
@@ -392,9 +396,19 @@ impl<'a> View<'a> {
         takes_part: TakesPart,
     ) -> Assembled {
         let stored = [&scene.impulses, &halo.impulses];
-        let Physics { time_step, warm_start, .. } = *physics;
-        let candidates = &self.candidates;
-        let parts = Parts { candidates, scene, machines, stored, warm_start, time_step, takes_part };
+        let Physics { time_step, theta, warm_start, .. } = *physics;
+        let View { candidates, free_velocity, .. } = self;
+        let parts = Parts {
+            candidates,
+            scene,
+            machines,
+            stored,
+            warm_start,
+            free_velocity,
+            time_step,
+            theta,
+            takes_part,
+        };
         assemble::assemble(contacts, self.inertia.clone(), self.free_velocity.clone(), &parts)
     }
 

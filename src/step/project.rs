@@ -1,15 +1,14 @@
 //! No overlap deeper than a limit at the end of a step: bodies are moved apart, in positions only.
 //!
-//! A gap-activated contact acts once `q_m` lies behind the surface: by then a body has gone in by up to `h v`. Where a limit `L` is set,
-//! contacts are looked for again at `q_{n+1}`, and while there is one with `g < −L` all bodies move by the displacements `d` of
+//! Impacts at their own times ([`super::impact`]) leave little: what curved motions, contacts that hinder each other, and bodies that overlap from
+//! the start bring. Where a limit `L` is set, contacts are looked for again at `q_{n+1}`, and while there is one with `g < −L` all bodies
+//! move by the displacements `d` of
 //!
 //! ```text
 //! 0 ≤ d_n + g + L/2 ⊥ p ≥ 0      no friction, masses as weights: the nearest such place, linearised at q_{n+1}
 //! ```
 //!
-//! then gaps and Jacobians are taken anew. Half of `L` is left, so that a body at rest stays in contact. Velocities do not change: whatever
-//! still approaches is stopped by the contact law of the next step, which sees its speed as it was. So an impact comes
-//! in the step in which it would have come, and after it the body starts from the surface at the end of that step.
+//! then gaps and Jacobians are taken anew. Half of `L` is left, so that a body at rest stays in contact. Velocities do not change.
 
 use super::assemble::TakesPart;
 use super::halo::HaloMemory;

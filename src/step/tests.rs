@@ -182,3 +182,41 @@ fn a_boulder_takes_its_contacts_to_the_hub_phase() {
         assert_eq!(together, bodies, "{size} ranks");
     }
 }
+
+/// A ball that bounces with a limit of overlap: exactly where it should be at every end of a step, though a step is as long as 3 cm of its way.
+#[test]
+fn a_bouncing_ball_with_a_limit_of_overlap_keeps_its_times() {
+    let (radius, drop, restitution, gravity) = (0.1, 0.5, 0.8, 9.81);
+    let mut laws = LawTable::new(1);
+    laws.set(0, 0, ContactLaw { friction: 0.3, restitution, activation: Activation::GapActivated });
+    let scene = Scene {
+        laws,
+        statics: vec![wall(0, Vec3::z(), Vec3::zeros())],
+        grains: vec![sphere(5, radius, Vec3::z() * (radius + drop), Vec3::zeros())],
+        ..scene(0, 1, Activation::GapActivated)
+    };
+    let physics =
+        Physics { time_step: 1e-2, penetration_correction: 0.0, penetration_limit: 1e-6, ..physics() };
+    let options = solve::Options { tolerance: 1e-12, ..Default::default() };
+    let mut stepper = Stepper::new(scene, physics, options, DecompositionOptions::default(), &Solo);
+    let height = |time: f64| {
+        let (mut begin, mut speed) = ((2.0 * drop / gravity).sqrt(), (2.0 * drop * gravity).sqrt());
+        if time < begin {
+            return drop - 0.5 * gravity * time * time;
+        }
+        loop {
+            speed *= restitution;
+            let flight = 2.0 * speed / gravity;
+            if time < begin + flight {
+                let since = time - begin;
+                return speed * since - 0.5 * gravity * since * since;
+            }
+            begin += flight;
+        }
+    };
+    for _ in 0..200 {
+        let report = stepper.step().expect("a ball bounces");
+        let found = stepper.scene().grains[0].pose.position.z - radius;
+        assert!((found - height(report.time)).abs() < 1e-11, "{}: {found}", report.time);
+    }
+}
