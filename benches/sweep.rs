@@ -1,7 +1,7 @@
 //! The contact solve: nanoseconds per contact point and sweep by size of the problem, with the bytes moved and this machine's bandwidth; sweeps and
 //! time to a residual, with and without acceleration.
 //!
-//! `RAYON_NUM_THREADS=1 cargo bench --bench sweep`; with the word `count`, only ten sweeps of one packing, for callgrind (`jobs/instructions.sh`).
+//! `RAYON_NUM_THREADS=1 cargo bench --bench sweep`; with the word `residual`, only the latter; with the word `count`, only ten sweeps of one packing, for callgrind (`jobs/instructions.sh`).
 
 mod packing;
 #[path = "packing/spheres.rs"]
@@ -18,6 +18,9 @@ fn main() {
     if std::env::args().any(|word| word == "count") {
         return count(&problem);
     }
+    if std::env::args().any(|word| word == "residual") {
+        return times_to_residual(&problem);
+    }
     let mut detector = Detector::default();
     for _ in 0..3 {
         let start = Instant::now();
@@ -29,7 +32,11 @@ fn main() {
         sweep_speed(&copies(&problem, count), LocalLaw::Projected);
     }
     sweep_speed(&problem, LocalLaw::Exact);
-    time_to_residual("stones1000", &problem);
+    times_to_residual(&problem);
+}
+
+fn times_to_residual(stones: &Problem) {
+    time_to_residual("stones1000", stones);
     time_to_residual("sphere packing", &spheres::packing());
     time_to_residual("tall column", &spheres::column());
     time_to_residual("heavy tool", &spheres::heavy_tool());

@@ -100,59 +100,80 @@ impl ConjugateGradient {
     }
 }
 
-/// Nesterov's momentum on the sweep.
+/// Nesterov's momentum on the sweep, once plain sweeps prove slow.
 pub struct Momentum {
-    /// After the last sweep.
-    impulses: Vec<super::sweep::Impulse>,
-    velocities: Vec<Twist>,
-    /// Before this sweep.
-    start: Vec<super::sweep::Impulse>,
+    /// None while sweeps are plain.
+    memory: Option<Memory>,
     /// Sweeps since the last restart.
     age: u32,
     /// 1 − β at least, now: doubled when the residual grows or stalls.
     gap: f64,
-    /// The residual of the last measurement, and the best one.
-    last: f64,
+    /// Residuals measured so far: the first, the last two, the best.
+    first: Option<f64>,
+    last: [f64; 2],
     best: f64,
     /// Sweeps since the residual was last much better than ever before.
     waited: usize,
+}
+
+struct Memory {
+    /// After the last sweep.
+    impulses: Vec<super::sweep::Impulse>,
+    velocities: Vec<Twist>,
+    /// Before this sweep, where the direction will be tested after it.
+    start: Vec<super::sweep::Impulse>,
 }
 
 /// How slowly β grows: `k / (k + 6)`. Easy problems are over before it is large; hard ones lose little.
 const GROWTH: f64 = 6.0;
 /// Of `1 − β` at the start. Twenty times the step of plain sweeps in the long run; beyond, it swings.
 const GAP: f64 = 0.05;
-/// Sweeps between two tests of the direction: a test costs a third of a sweep where each contact has one point.
+/// Sweeps between two tests of the direction.
 const TEST_EVERY: u32 = 3;
-/// A residual that is larger than the last one by this factor has grown.
-const GROWN: f64 = 1.1;
+/// A first residual above this is that of a cold start.
+const COLD: f64 = 0.5;
+/// A residual that is larger than the last one by this factor has grown: from the impulses of the last step, and from none.
+const GROWN: [f64; 2] = [1.1, 2.0];
+/// By what `1 − β` falls with every measurement that has not.
+const RECOVERY: f64 = 1.1;
 /// Sweeps without a better residual before the momentum is halved.
 const PATIENCE: usize = 300;
+/// Plain sweeps that are worth waiting for.
+const SOON: f64 = 60.0;
 
 impl Momentum {
-    pub fn new(sweep: &mut Sweep) -> Self {
-        sweep.hub.remember();
-        let impulses: Vec<_> = sweep.row_impulses().collect();
+    pub fn new() -> Self {
         Self {
-            start: impulses.clone(),
-            impulses,
-            velocities: sweep.velocities.clone(),
+            memory: None,
             age: 0,
             gap: GAP,
-            last: f64::INFINITY,
+            first: None,
+            last: [f64::INFINITY; 2],
             best: f64::INFINITY,
             waited: 0,
         }
     }
 
     /// Takes note of a residual measured after `sweeps` more sweeps. The same on every rank.
-    pub fn observe(&mut self, residual: f64, sweeps: usize) {
-        if residual > GROWN * self.last {
+    pub fn observe(&mut self, residual: f64, sweeps: usize, tolerance: f64, sweep: &mut Sweep) {
+        let cold = *self.first.get_or_insert(residual) > COLD;
+        let last = self.last;
+        self.last = [last[1], residual];
+        if self.memory.is_none() {
+            // Both of the last two stretches count, so that one lucky measurement does not decide.
+            let checks = (residual / tolerance).ln() / (0.5 * (last[0] / residual).ln());
+            let soon = checks > 0.0 && checks * sweeps as f64 <= SOON;
+            if cold || (last[0].is_finite() && !soon) {
+                sweep.hub.remember();
+                let impulses: Vec<_> = sweep.row_impulses().collect();
+                let (start, velocities) = (impulses.clone(), sweep.velocities.clone());
+                self.memory = Some(Memory { impulses, velocities, start });
+            }
+        } else if residual > GROWN[usize::from(cold)] * last[1] {
             (self.gap, self.age) = ((2.0 * self.gap).min(1.0), 0);
         } else {
-            self.gap = (self.gap / GROWN).max(GAP);
+            self.gap = (self.gap / RECOVERY).max(GAP);
         }
-        self.last = residual;
         if residual < 0.9 * self.best {
             (self.best, self.waited) = (residual, 0);
             return;
@@ -165,10 +186,11 @@ impl Momentum {
 
     /// Goes on the way from the last sweep to this one, or begins anew. Collective.
     pub fn extrapolate(&mut self, sweep: &mut Sweep, interface: &mut dyn Interface) {
+        let Some(Memory { impulses, velocities, start }) = &mut self.memory else { return };
         self.age += 1;
         if self.age.is_multiple_of(TEST_EVERY) {
             let mut sum = [ExactSum::default()];
-            sweep.add_momentum_product(&self.start, &self.impulses, &mut sum[0]);
+            sweep.add_momentum_product(start, impulses, &mut sum[0]);
             interface.sum(&mut sum);
             if sum[0].value() < 0.0 {
                 self.age = 0;
@@ -176,15 +198,8 @@ impl Momentum {
         }
         let age = f64::from(self.age);
         let beta = (age / (age + GROWTH)).min(1.0 - self.gap);
-        sweep.add_momentum(beta, &mut self.impulses, &mut self.start);
-        for (velocity, last) in sweep.velocities.iter_mut().zip(&mut self.velocities) {
-            let now = *velocity;
-            for axis in 0..3 {
-                velocity.linear[axis] += beta * (now.linear[axis] - last.linear[axis]);
-                velocity.angular[axis] += beta * (now.angular[axis] - last.angular[axis]);
-            }
-            *last = now;
-        }
+        let tested = (self.age + 1).is_multiple_of(TEST_EVERY);
+        sweep.add_momentum(beta, impulses, if tested { start } else { &mut [] }, velocities);
     }
 }
 

@@ -79,8 +79,10 @@ macro_rules! for_each_isa {
 }
 
 mod measure;
+mod momentum;
 
 pub use measure::{Terms, measure_all};
+pub use momentum::{extrapolate, extrapolate_velocities, products};
 
 for_each_isa! {
     /// # Safety

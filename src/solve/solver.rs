@@ -138,7 +138,7 @@ pub fn solve(
     let mut between = match options.acceleration {
         Acceleration::None => Between::Nothing,
         Acceleration::ConjugateGradient => Between::Gradient(ConjugateGradient::new(&sweep)),
-        Acceleration::Momentum => Between::Momentum(Momentum::new(&mut sweep)),
+        Acceleration::Momentum => Between::Momentum(Momentum::new()),
     };
     let mut sweeps = 0;
     loop {
@@ -154,7 +154,7 @@ pub fn solve(
             return Solution { velocities: sweep.velocities, impulses, hub, sweeps, residual, converged };
         }
         if let Between::Momentum(momentum) = &mut between {
-            momentum.observe(residual.natural_map, options.check_every);
+            momentum.observe(residual.natural_map, options.check_every, options.tolerance, &mut sweep);
         }
         for k in 0..options.check_every.min(options.maximum_sweeps - sweeps) {
             // Not before the first sweep, and not before a measurement: see `accelerate`.

@@ -3,7 +3,7 @@
 //! The manifolds of a colour stand in blocks of eight lanes ([`super::block`]), which [`super::kernel`] visits. No lane ever sees another one's
 //! numbers, so neither the grouping nor the width of the machine's registers changes a bit.
 
-use super::block::{Blocks, NOTHING, Phase, Row};
+use super::block::{Block, Blocks, NOTHING, Phase, Row};
 use super::colour::Colours;
 use super::hub::{Hub, HubSweep};
 use super::kernel::{self, Shared, Terms, Visit};
@@ -30,6 +30,9 @@ pub struct Sweep {
 
 /// Below this many blocks a colour stays on one thread: waking another costs more than it saves.
 const PARALLEL_BLOCKS: usize = 48;
+
+/// Below this many rows what happens between sweeps stays on one thread.
+const PARALLEL_ROWS: usize = 1000;
 
 /// Blocks between two looks at the mail while ranks wait for each other: some microseconds, as long as a message takes.
 const AHEAD_BLOCKS: usize = 8;
@@ -126,7 +129,7 @@ impl Sweep {
     /// The terms of the residual of this rank's points, machines included.
     pub fn measure(&self) -> Partial {
         let Blocks { blocks, rows, weights, .. } = &self.blocks;
-        let measured = |blocks: &[super::block::Block]| {
+        let measured = |blocks: &[Block]| {
             let mut terms: Vec<Terms> = Vec::with_capacity(blocks.len());
             // SAFETY: slots, rows and weights were made for these arrays.
             unsafe {
@@ -160,8 +163,7 @@ impl Sweep {
     /// What a sweep reads and writes at least, if nothing stays in a cache: blocks, rows, and the velocities of the lanes' bodies.
     pub fn bytes_per_sweep(&self) -> usize {
         let Blocks { blocks, rows, .. } = &self.blocks;
-        let (block, row, impulse) =
-            (size_of::<super::block::Block>(), size_of::<Row>(), size_of::<Impulse>());
+        let (block, row, impulse) = (size_of::<Block>(), size_of::<Row>(), size_of::<Impulse>());
         blocks.len() * (block + 4 * LANES * size_of::<Twist>()) + rows.len() * (row + impulse)
     }
 
@@ -212,16 +214,28 @@ impl Sweep {
         self.hub.extrapolate(beta);
     }
 
-    /// `last ← r`, `start ← r ← r + β (r − last)`.
-    pub(super) fn add_momentum(&mut self, beta: f64, last: &mut [Impulse], start: &mut [Impulse]) {
-        let factor = F64x8::splat(beta);
-        for ((row, last), start) in self.blocks.rows.iter_mut().zip(last).zip(start) {
-            for axis in 0..3 {
-                let now = row.impulse[axis];
-                row.impulse[axis] += factor * (now - last[axis]);
-                last[axis] = now;
-                start[axis] = row.impulse[axis];
-            }
+    /// `last ← r`, `r ← r + β (r − last)`, and the same for velocities; `start` gets the new `r`, or is empty.
+    pub(super) fn add_momentum(
+        &mut self,
+        beta: f64,
+        last: &mut [Impulse],
+        start: &mut [Impulse],
+        last_velocities: &mut [Twist],
+    ) {
+        let rows = &mut self.blocks.rows[..];
+        let (threads, count) = (rayon::current_num_threads(), rows.len());
+        if threads == 1 || count < PARALLEL_ROWS {
+            kernel::extrapolate(rows, last, start, beta);
+            kernel::extrapolate_velocities(&mut self.velocities, last_velocities, beta);
+        } else {
+            let share = count.div_ceil(threads);
+            let mut parts: Vec<&mut [Impulse]> = start.chunks_mut(share).collect();
+            parts.resize_with(count.div_ceil(share), Default::default);
+            let lists = rows.par_chunks_mut(share).zip(last.par_chunks_mut(share)).zip(parts);
+            lists.for_each(|((rows, last), start)| kernel::extrapolate(rows, last, start, beta));
+            let share = self.velocities.len().div_ceil(threads);
+            let bodies = self.velocities.par_chunks_mut(share).zip(last_velocities.par_chunks_mut(share));
+            bodies.for_each(|(velocities, last)| kernel::extrapolate_velocities(velocities, last, beta));
         }
         self.hub.add_momentum(beta);
     }
@@ -229,14 +243,21 @@ impl Sweep {
     /// Adds `⟨r − start, r − last⟩` of each manifold, weighted as [`Self::add_squared_steps`]. Machines are left out: their contacts are few.
     pub(super) fn add_momentum_product(&self, start: &[Impulse], last: &[Impulse], sum: &mut ExactSum) {
         let Blocks { blocks, rows, weights, .. } = &self.blocks;
-        for block in blocks {
-            let mut product = F64x8::default();
-            for place in block.first_row as usize..block.end_row as usize {
-                let (now, start, last) = (&rows[place].impulse, &start[place], &last[place]);
-                let way = |axis: usize| (now[axis] - start[axis]) * (now[axis] - last[axis]);
-                product += way(0) * weights[place].normal + (way(1) + way(2)) * weights[place].tangent;
-            }
-            product.0.into_iter().filter(|&product| product != 0.0).for_each(|product| sum.add(product));
+        let summed = |blocks: &[Block]| {
+            let mut products = Vec::with_capacity(blocks.len());
+            kernel::products(blocks, rows, weights, start, last, &mut products);
+            let mut sum = ExactSum::default();
+            let lanes = products.iter().flat_map(|product| product.0);
+            lanes.filter(|&product| product != 0.0).for_each(|product| sum.add(product));
+            sum
+        };
+        let threads = rayon::current_num_threads();
+        if threads == 1 || rows.len() < PARALLEL_ROWS {
+            sum.merge(&summed(blocks));
+        } else {
+            let parts: Vec<ExactSum> =
+                blocks.par_chunks(blocks.len().div_ceil(threads)).map(summed).collect();
+            parts.iter().for_each(|part| sum.merge(part));
         }
     }
 }
