@@ -1,21 +1,24 @@
 //! The files of a run: which there are, when something is written to them, and what.
 
 use super::checkpoints;
+use super::contents::{
+    body_options, columns, compression, contact_options, contact_row, domain, impulse_rows, own_bodies,
+    sections,
+};
 use super::error::{RunError, agree};
 use super::machine_series;
 use super::progress::Log;
 use super::restart::LISTING;
 use super::statistics::Statistics;
 use crate::geometry::{Aabb, Vec3};
-use crate::input::{self, Case, ContactOutput, Listing, OutputField, SphereOutput};
+use crate::input::{Case, Listing};
 use crate::output::{
-    BodyField, BodyFile, BodyOptions, Column, ContactDrawing, ContactFile, ContactOptions, ContactRow, Image,
-    ImpulseRow, OutputError, Precision, Series, SeriesPosition, Spheres, StateFile, StateHeader,
-    write_checkpoint,
+    BodyFile, Column, ContactFile, ContactRow, Image, OutputError, Series, SeriesPosition, StateFile,
+    StateHeader, write_checkpoint,
 };
-use crate::scene::{Body, Scene};
-use crate::setup::{AchievedGrading, GRADINGS, MACHINES};
-use crate::step::{ContactView, Machines, Observation, StepReport, Stepper, machines};
+use crate::scene::Scene;
+use crate::setup::{AchievedGrading, GRADINGS};
+use crate::step::{Machines, Observation, StepReport, Stepper};
 use decomposition::Comm;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -411,17 +414,6 @@ pub(super) fn remove_old(directory: &Path, comm: &dyn Comm) -> Result<(), RunErr
     agree(comm, if comm.rank() == 0 { remove_all() } else { Ok(()) })
 }
 
-/// Collective: what the machines carry from step to step, which their owner knows.
-fn sections(stepper: &Stepper, comm: &dyn Comm) -> Vec<(String, Vec<u8>)> {
-    if stepper.machines().is_empty() {
-        return Vec::new();
-    }
-    // Writing to memory cannot fail.
-    let mut bytes = postcard::to_allocvec(&stepper.machines().save()).unwrap_or_default();
-    comm.broadcast(machines::OWNER, &mut bytes);
-    vec![(MACHINES.into(), bytes)]
-}
-
 /// The files of a run that goes on.
 pub(super) struct OldFiles<'a, 'c> {
     pub directory: &'a Path,
@@ -483,125 +475,6 @@ impl OldFiles<'_, '_> {
         }
         Ok(make(&path, false)?)
     }
-}
-
-/// The bodies that this rank writes: its own, and on rank 0, which owns the machines, those that all ranks hold.
-fn own_bodies<'a>(scene: &'a Scene, comm: &dyn Comm) -> impl Iterator<Item = &'a Body> + use<'a> {
-    let common = [&scene.statics[..], &scene.machine_bodies[..]].map(|bodies| match comm.rank() {
-        machines::OWNER => bodies,
-        _ => &[],
-    });
-    common.into_iter().flatten().chain(&scene.grains)
-}
-
-fn impulse_rows(scene: &Scene) -> Vec<ImpulseRow> {
-    let rows = scene.impulses.iter().flat_map(|(_, key, points)| {
-        points.iter().map(move |point| ImpulseRow {
-            ids: key.bodies.map(|id| id.0),
-            parts: key.parts.map(u32::from),
-            feature: point.feature,
-            impulse: point.impulse,
-        })
-    });
-    rows.collect()
-}
-
-/// A wall or a tool has no centre that a line of force could go to.
-fn contact_row(scene: &Scene, view: ContactView) -> ContactRow {
-    let among = |bodies: &[Body], id| bodies.binary_search_by_key(&id, |body: &Body| body.id).is_ok();
-    let is_static = |id| among(&scene.statics, id) || among(&scene.machine_bodies, id);
-    let end = |side: usize| if is_static(view.bodies[side]) { view.point } else { view.centres[side] };
-    ContactRow {
-        ids: view.bodies.map(|id| id.0),
-        point: view.point,
-        normal: view.normal,
-        impulse: view.impulse,
-        gap: view.gap,
-        centres: [end(0), end(1)],
-    }
-}
-
-fn precision(case: &Case) -> Precision {
-    match case.output.precision {
-        input::Precision::Single => Precision::Single,
-        input::Precision::Double => Precision::Double,
-    }
-}
-
-fn compression(case: &Case) -> u8 {
-    case.output.compression.min(9) as u8
-}
-
-/// None if no contacts are wanted.
-fn contact_options(case: &Case) -> Option<ContactOptions> {
-    case.output.interval?;
-    let drawing = match case.output.contacts {
-        ContactOutput::None => return None,
-        ContactOutput::Points => ContactDrawing::Points,
-        ContactOutput::Chains => ContactDrawing::Chains,
-    };
-    Some(ContactOptions { drawing, precision: precision(case), compression: compression(case) })
-}
-
-/// None if no pictures are wanted.
-fn body_options(case: &Case, domain: Option<Aabb>) -> Option<BodyOptions> {
-    let output = &case.output;
-    output.interval?;
-    let field = |field: &OutputField| match field {
-        OutputField::Id => BodyField::Id,
-        OutputField::Group => BodyField::Group,
-        OutputField::Velocity => BodyField::Velocity,
-        OutputField::AngularVelocity => BodyField::AngularVelocity,
-        OutputField::Speed => BodyField::Speed,
-    };
-    Some(BodyOptions {
-        spheres: match output.spheres {
-            SphereOutput::Surface => Spheres::Surface { refinement: output.sphere_refinement as u32 },
-            SphereOutput::Points => Spheres::Points,
-        },
-        fields: output.fields.iter().map(field).collect(),
-        precision: precision(case),
-        compression: compression(case),
-        domain,
-    })
-}
-
-/// Collective: the box around all finite bodies at the start.
-fn domain(scene: &Scene, comm: &dyn Comm) -> Option<Aabb> {
-    let all = scene.statics.iter().chain(&scene.machine_bodies).chain(&scene.grains);
-    let boxes = all.map(|body| body.shape.aabb(&body.pose));
-    let finite = boxes.filter(|bounds| bounds.min.iter().chain(&bounds.max).all(|bound| bound.is_finite()));
-    let own = finite.fold(Aabb::empty(), |all, one| all.union(&one));
-    let mut bounds = [-own.min, own.max].map(<[f64; 3]>::from).concat();
-    comm.max_f64(&mut bounds);
-    let [low, high] = [0, 3].map(|first| Vec3::from_column_slice(&bounds[first..first + 3]));
-    bounds.iter().all(|bound| bound.is_finite()).then_some(Aabb { min: -low, max: high })
-}
-
-fn columns(case: &Case, scene: &Scene) -> Vec<Column> {
-    let mut columns = vec![
-        Column::integer("step"),
-        Column::real("time"),
-        Column::integer("manifolds"),
-        Column::integer("contact_points"),
-        Column::integer("sweeps"),
-        Column::integer("converged"),
-        Column::real("residual"),
-        Column::real("worst_velocity_error"),
-        Column::real("worst_penetration"),
-        Column::real("kinetic_energy"),
-        Column::real("potential_energy"),
-        Column::vector("momentum"),
-        Column::vector("angular_momentum"),
-    ];
-    let force = |body: &Body| Column::vector(format!("force/{}", scene.groups[body.group as usize]));
-    columns.extend(scene.statics.iter().map(force));
-    for region in &case.regions {
-        let name = |what: &str| format!("region/{}.{what}", region.name);
-        columns.extend(["solid_fraction", "coordination"].map(|what| Column::real(name(what))));
-        columns.push(Column::integer(name("grains")));
-    }
-    columns
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! A run: steps one after the other, and around them progress, files, signals and the account at the end.
 
 mod checkpoints;
+mod contents;
 mod describe;
 pub mod dump;
 mod error;

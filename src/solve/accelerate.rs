@@ -14,14 +14,13 @@
 //! y_{k+1} = G(y_k) + β_k ( G(y_k) − G(y_{k−1}) ),     β_k = min( k / (k + 6), 1 − g ),     g = 0.05 at first
 //! ```
 //!
-//! Two things hold it back. Every third sweep k begins anew if the step turns against the way gone, `⟨G(y_k) − y_k, G(y_k) − G(y_{k−1})⟩ < 0`
+//! It begins at once where the first residual is that of a cold start; from the impulses of the last step only when the residuals of plain sweeps say that
+//! more than 60 of them are still to come: many steps need no more, and then nothing is lost. Two things hold it back. Every third sweep k begins anew if the step turns against the way gone, `⟨G(y_k) − y_k, G(y_k) − G(y_{k−1})⟩ < 0`
 //! [ODonoghue2015]: without this a sphere packing took 400 sweeps to 1e-3, with it 110. And with friction no function must fall from
 //! sweep to sweep, so the measured residual has the last word. Where it has grown by more than a tenth from one measurement to the next, k begins anew and g
 //! doubles; else g falls by a tenth, down to its least value. (From the impulses of the last step, 9,000 stones on the move swung at 1.2e-2 for
-//! hundreds of sweeps without this rule, and took 970 to 5e-3; with it 120, as many as plain sweeps, and 280 instead of 640 to 1e-3.
-//! Doubling at any growth is too timid: 1000 stones at rest then took more than 4000 sweeps to 1e-4 instead of 910.) Without a better residual
-//! for 300 sweeps g doubles too; at g = 1 the sweeps are plain. (A restart whenever the steps grow, as for the conjugate gradient, would be far too often: stones at rest, cold,
-//! to 1e-3: 7540 sweeps plain, more than 4000 with that rule, 410 without.)
+//! hundreds of sweeps without this rule, and took 970 to 5e-3.) A cold start swings by nature: there the residual may double. (1000 stones at rest, cold, to 1e-3: 410 sweeps;
+//! 1700 if it may grow by a tenth only, 7540 plain.) Without a better residual for 300 sweeps the least value of g doubles; at 1 the sweeps are plain.
 //!
 //! For the conjugate gradient: the norm weights each entry with the diagonal of `W`, so that it does not depend on units or on how heavy a stone is. Velocities are
 //! linear in the impulses: the direction is kept in both spaces and nothing is rebuilt. `‖d‖²` is summed exactly over manifolds, so β has the
@@ -106,8 +105,10 @@ pub struct Momentum {
     memory: Option<Memory>,
     /// Sweeps since the last restart.
     age: u32,
-    /// 1 − β at least, now: doubled when the residual grows or stalls.
+    /// 1 − β at least, now: doubled when the residual grows.
     gap: f64,
+    /// What it comes back to: doubled when the residual stalls.
+    least: f64,
     /// Residuals measured so far: the first, the last two, the best.
     first: Option<f64>,
     last: [f64; 2],
@@ -147,6 +148,7 @@ impl Momentum {
             memory: None,
             age: 0,
             gap: GAP,
+            least: GAP,
             first: None,
             last: [f64::INFINITY; 2],
             best: f64::INFINITY,
@@ -172,7 +174,7 @@ impl Momentum {
         } else if residual > GROWN[usize::from(cold)] * last[1] {
             (self.gap, self.age) = ((2.0 * self.gap).min(1.0), 0);
         } else {
-            self.gap = (self.gap / RECOVERY).max(GAP);
+            self.gap = (self.gap / RECOVERY).max(self.least);
         }
         if residual < 0.9 * self.best {
             (self.best, self.waited) = (residual, 0);
@@ -180,7 +182,8 @@ impl Momentum {
         }
         self.waited += sweeps;
         if self.waited >= PATIENCE {
-            (self.gap, self.age, self.waited) = ((2.0 * self.gap).min(1.0), 0, 0);
+            self.least = (2.0 * self.least).min(1.0);
+            (self.gap, self.age, self.waited) = (self.gap.max(self.least), 0, 0);
         }
     }
 

@@ -59,10 +59,10 @@ for_each_isa! {
 unsafe fn extrapolate_rows<I: Isa>(rows: &mut [Row], last: &mut [Impulse], start: &mut [Impulse], beta: f64) {
     let factor = F64x8::splat(beta);
     for (row, last) in rows.iter_mut().zip(last) {
-        for axis in 0..3 {
-            let now = row.impulse[axis];
-            row.impulse[axis] += factor * (now - last[axis]);
-            last[axis] = now;
+        for (impulse, last) in row.impulse.iter_mut().zip(last) {
+            let now = *impulse;
+            *impulse += factor * (now - *last);
+            *last = now;
         }
     }
     for (start, row) in start.iter_mut().zip(rows) {

@@ -1,0 +1,135 @@
+//! `stones1000` settled, in breccia and in rapier3d (f64), turn by turn in one run: time of a step, and what each leaves behind.
+//!
+//! `cd benches/rapier && cargo run --release [steps]`
+//!
+//! Both take the same bodies, walls, friction 0.7 and time step, one thread, no sleeping. Every 50 steps of one follow 50 steps of the other, so
+//! that a busy machine slows both. Afterwards both are measured by breccia's detection at their own poses: deepest penetration, kinetic
+//! energy, and the fastest approach at a closed contact point, which the exact law forbids.
+
+#[path = "../../packing/mod.rs"]
+mod packing;
+
+use breccia::contact::detect::Detector;
+use breccia::geometry::{Convex, Pose, Quat, Shape, Vec3};
+use breccia::scene::{Body, Physics, Scene};
+use breccia::solve::Options;
+use breccia::step::{DecompositionOptions, Stepper};
+use decomposition::Solo;
+use packing::{Ready, stones1000};
+use rapier3d_f64::prelude::{
+    ColliderBuilder, MassProperties, PhysicsWorld, RigidBodyBuilder, RigidBodyHandle, Vector,
+};
+use std::time::Instant;
+
+const SCENE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../inputs/data/stones1000.h5");
+/// Steps of one before the other's turn.
+const TURN: usize = 50;
+
+fn main() {
+    let steps = std::env::args().nth(1).and_then(|word| word.parse().ok()).unwrap_or(1000);
+    rayon::ThreadPoolBuilder::new().num_threads(1).build_global().expect("one thread");
+    let (scene, mut physics) = stones1000(SCENE);
+    physics.penetration_correction = 0.1;
+    physics.correction_slop = 1e-5;
+    let (mut world, stones) = rapier_world(&scene, &physics);
+    let options = Options { tolerance: 5e-3, maximum_sweeps: 500, ..Options::default() };
+    let comm = Solo;
+    let mut stepper =
+        Stepper::new(scene.clone(), physics.clone(), options, DecompositionOptions::default(), &comm);
+
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let mut worst_residual = 0.0_f64;
+    for _ in 0..steps / TURN {
+        for _ in 0..TURN {
+            let start = Instant::now();
+            let report = stepper.step().expect("no machines, no errors");
+            ours.push(start.elapsed().as_secs_f64());
+            worst_residual = worst_residual.max(report.residual.natural_map);
+        }
+        for _ in 0..TURN {
+            let start = Instant::now();
+            world.step();
+            theirs.push(start.elapsed().as_secs_f64());
+        }
+    }
+    println!("{steps} steps of {} s, 1 thread; ms a step: mean, median", physics.time_step);
+    for (name, times) in [("breccia", &mut ours), ("rapier", &mut theirs)] {
+        let mean = times.iter().sum::<f64>() / times.len() as f64;
+        times.sort_by(f64::total_cmp);
+        println!("  {name:<8} {:8.2} {:8.2}", mean * 1e3, times[times.len() / 2] * 1e3);
+    }
+    println!("breccia's worst natural-map residual: {worst_residual:.1e}");
+    let mut after = scene.clone();
+    for (body, handle) in after.grains.iter_mut().zip(&stones) {
+        copy_state(body, &world, *handle);
+    }
+    leaves("breccia", stepper.scene(), &scene, &physics);
+    leaves("rapier", &after, &scene, &physics);
+}
+
+fn vector(v: &Vec3) -> Vector {
+    Vector::new(v.x, v.y, v.z)
+}
+
+/// The same bodies and walls.
+fn rapier_world(scene: &Scene, physics: &Physics) -> (PhysicsWorld, Vec<RigidBodyHandle>) {
+    let mut world = PhysicsWorld::new();
+    world.gravity = vector(&(physics.gravity)(0.0));
+    world.integration_parameters.dt = physics.time_step;
+    // Stones of some centimetres: rapier's tolerances are relative to this length.
+    world.integration_parameters.length_unit = 0.03;
+    for wall in &scene.statics {
+        let normal = wall.pose.direction(&Vec3::z());
+        let body = world.insert_body(RigidBodyBuilder::fixed().translation(vector(&wall.pose.position)));
+        let plane = ColliderBuilder::halfspace(rapier3d_f64::na::Unit::new_unchecked(vector(&normal)));
+        world.insert_collider(plane.friction(0.7), Some(body));
+    }
+    let mut handles = Vec::new();
+    for stone in &scene.grains {
+        let Shape::Convex(Convex::Polyhedron(hull)) = &stone.shape else { continue };
+        let points: Vec<Vector> = hull.vertices.iter().map(vector).collect();
+        let mass = MassProperties::new(Vector::ZERO, stone.mass, vector(&stone.inertia));
+        let body = RigidBodyBuilder::dynamic()
+            .translation(vector(&stone.pose.position))
+            .rotation(vector(&stone.pose.rotation.scaled_axis()))
+            .additional_mass_properties(mass)
+            .can_sleep(false);
+        let handle = world.insert_body(body);
+        let collider = ColliderBuilder::convex_hull(&points).expect("a hull").density(0.0).friction(0.7);
+        world.insert_collider(collider, Some(handle));
+        handles.push(handle);
+    }
+    (world, handles)
+}
+
+fn copy_state(body: &mut Body, world: &PhysicsWorld, handle: RigidBodyHandle) {
+    let from = &world.bodies[handle];
+    let (p, q) = (from.translation(), from.rotation());
+    let rotation = nalgebra::Quaternion::new(q.w, q.x, q.y, q.z);
+    body.pose = Pose::new(Quat::from_quaternion(rotation), Vec3::new(p.x, p.y, p.z));
+    let (v, w) = (from.linvel(), from.angvel());
+    body.velocity = Vec3::new(v.x, v.y, v.z);
+    body.angular_velocity = Vec3::new(w.x, w.y, w.z);
+}
+
+fn leaves(name: &str, scene: &Scene, start: &Scene, physics: &Physics) {
+    let ready = Ready::new((scene.clone(), physics.clone()));
+    let bodies: Vec<&Body> = scene.grains.iter().chain(&scene.statics).collect();
+    let (mut deepest, mut approach) = (0.0_f64, 0.0_f64);
+    for contact in ready.detect(&mut Detector::default()) {
+        let [a, b] = contact.slots.map(|slot| bodies[slot as usize]);
+        for point in contact.patch.points.iter().filter(|point| point.gap <= 0.0) {
+            deepest = deepest.max(-point.gap);
+            let place = (point.on_a + point.on_b) * 0.5;
+            let at = |body: &Body| body.velocity + body.angular_velocity.cross(&(place - body.pose.position));
+            approach = approach.max(-contact.patch.normal.dot(&(at(b) - at(a))));
+        }
+    }
+    let energy: f64 = scene.grains.iter().map(|body| 0.5 * body.mass * body.velocity.norm_squared()).sum();
+    let moved = scene.grains.iter().zip(&start.grains);
+    let farthest =
+        moved.map(|(now, then)| (now.pose.position - then.pose.position).norm()).fold(0.0, f64::max);
+    println!(
+        "  {name:<8} deepest {deepest:.1e} m, kinetic energy {energy:.1e} J, fastest approach at a closed point {approach:.1e} m/s, farthest way {farthest:.1e} m"
+    );
+}
