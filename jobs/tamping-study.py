@@ -41,7 +41,7 @@ def arguments():
     return parser.parse_args()
 
 
-def run(options, case, out, settings):
+def run(options, case, out, settings, until=None):
     """One run to its end, going on where an earlier one was stopped."""
     summary = out / "summary.json"
     if summary.exists() and json.loads(summary.read_text()).get("status") == "finished":
@@ -49,6 +49,7 @@ def run(options, case, out, settings):
     command = shlex.split(options.mpirun) + ["-n", str(options.ranks)] if options.ranks > 1 else []
     command += [options.breccia, "run", f"inputs/tamping/{case}.toml", "--out", str(out)]
     command += ["--threads", str(options.threads), "--restart", "auto"]
+    command += ["--until", str(until)] if until else []
     for item in settings:
         command += ["--set", item]
     print(" ".join(command), flush=True)

@@ -18,7 +18,7 @@ pub const STONES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/inputs/data/stone
 pub struct Ready {
     pub scene: Scene,
     pub physics: Physics,
-    free: Vec<(Inertia, Twist)>,
+    pub free: Vec<(Inertia, Twist)>,
 }
 
 impl Ready {

@@ -117,6 +117,19 @@ impl Blocks {
         of
     }
 
+    /// The same contacts without friction, from the impulses and with the biases of `problem`.
+    pub fn smooth(mut self, problem: &Problem) -> Self {
+        self.blocks.iter_mut().for_each(|block| block.friction = F64x8::default());
+        for (row, origin) in self.rows.iter_mut().zip(&self.origin) {
+            for lane in (0..LANES).filter(|&lane| origin[lane] != NOTHING) {
+                let point = &problem.points[origin[lane] as usize];
+                (0..3).for_each(|axis| row.impulse[axis].0[lane] = point.impulse[axis]);
+                row.bias.0[lane] = point.bias;
+            }
+        }
+        self
+    }
+
     /// Decides which manifolds share a block, and where its rows are.
     fn arrange(
         &mut self,

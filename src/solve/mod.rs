@@ -17,9 +17,10 @@ pub mod residual;
 pub mod solver;
 pub mod sweep;
 
+pub use block::Blocks;
 pub use colour::Colours;
 pub use hub::{Hub, HubMachine};
 pub use problem::{Inertia, Manifold, Point, Problem, Twist};
 pub use residual::Residual;
-pub use solver::{Acceleration, Alone, HubSolution, Interface, LocalLaw, Options, Solution, solve};
+pub use solver::{Acceleration, Alone, HubSolution, Interface, LocalLaw, Options, Solution, solve, solve_in};
 pub use sweep::Sweep;

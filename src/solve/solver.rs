@@ -2,6 +2,7 @@
 
 use super::accelerate::{ConjugateGradient, Momentum};
 use super::assembled::Method;
+use super::block::Blocks;
 use super::colour::Colours;
 use super::hub::Hub;
 use super::problem::{Problem, Twist};
@@ -133,7 +134,18 @@ pub fn solve(
     shared: impl Fn(u32) -> bool,
     interface: &mut dyn Interface,
 ) -> Solution {
-    let mut sweep = Sweep::new(problem, hub, colours, options.law, shared);
+    solve_in(Blocks::new(problem, colours, shared), problem, hub, options, interface).0
+}
+
+/// In blocks that were made for `problem`; gives them back.
+pub fn solve_in(
+    blocks: Blocks,
+    problem: &Problem,
+    hub: &Hub,
+    options: &Options,
+    interface: &mut dyn Interface,
+) -> (Solution, Blocks) {
+    let mut sweep = Sweep::of(blocks, problem, hub, options.law);
     sweep.start(interface);
     let mut between = match options.acceleration {
         Acceleration::None => Between::Nothing,
@@ -148,10 +160,12 @@ pub fn solve(
         let converged = residual.natural_map <= options.tolerance;
         if converged || sweeps >= options.maximum_sweeps || residual.natural_map.is_nan() {
             let impulses = sweep.impulses(problem.points.len());
-            sweep.velocities.truncate(problem.inertia.len());
-            let hub =
-                HubSolution { impulses: sweep.hub.impulses(), velocities: sweep.hub.machine_velocities };
-            return Solution { velocities: sweep.velocities, impulses, hub, sweeps, residual, converged };
+            let mut velocities = std::mem::take(&mut sweep.velocities);
+            velocities.truncate(problem.inertia.len());
+            let machines = std::mem::take(&mut sweep.hub.machine_velocities);
+            let hub = HubSolution { impulses: sweep.hub.impulses(), velocities: machines };
+            let solution = Solution { velocities, impulses, hub, sweeps, residual, converged };
+            return (solution, sweep.into_blocks());
         }
         if let Between::Momentum(momentum) = &mut between {
             momentum.observe(residual.natural_map, options.check_every, options.tolerance, &mut sweep);

@@ -46,13 +46,18 @@ impl Sweep {
         law: LocalLaw,
         shared: impl Fn(u32) -> bool,
     ) -> Self {
+        Self::of(Blocks::new(problem, colours, shared), problem, hub, law)
+    }
+
+    /// With the blocks of `problem`.
+    pub fn of(blocks: Blocks, problem: &Problem, hub: &Hub, law: LocalLaw) -> Self {
         let mut velocities = Vec::with_capacity(problem.free_velocity.len() + 1);
         velocities.extend_from_slice(&problem.free_velocity);
         velocities.push(Twist::default());
         let smooth = problem.manifolds.iter().all(|manifold| manifold.friction == 0.0)
             && problem.points.iter().all(|point| point.impulse[1..] == [0.0; 2]);
         Self {
-            blocks: Blocks::new(problem, colours, shared),
+            blocks,
             free_velocities: velocities.clone(),
             velocities,
             hub: HubSweep::new(hub),
@@ -165,6 +170,10 @@ impl Sweep {
         let Blocks { blocks, rows, .. } = &self.blocks;
         let (block, row, impulse) = (size_of::<Block>(), size_of::<Row>(), size_of::<Impulse>());
         blocks.len() * (block + 4 * LANES * size_of::<Twist>()) + rows.len() * (row + impulse)
+    }
+
+    pub fn into_blocks(self) -> Blocks {
+        self.blocks
     }
 
     /// The impulses in the problem's order.

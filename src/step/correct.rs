@@ -12,7 +12,7 @@
 use super::assemble::Assembled;
 use super::hub::Gathered;
 use crate::scene::{Body, Physics};
-use crate::solve::{self, Acceleration, Colours, Interface, LocalLaw, Options, Problem, Twist};
+use crate::solve::{self, Acceleration, Blocks, Colours, Interface, LocalLaw, Options, Problem, Twist};
 use decomposition::Comm;
 
 /// Rough on purpose: what one step leaves, the next ones go on removing.
@@ -61,16 +61,23 @@ pub fn bias(gap: f64, physics: &Physics) -> f64 {
     }
 }
 
-/// None if nothing is to be done anywhere. Collective.
+/// The contacts of a step.
+pub struct Step<'a> {
+    pub assembled: &'a Assembled,
+    pub gathered: &'a Gathered,
+    pub colours: &'a Colours,
+}
+
+/// None if nothing is to be done anywhere. `blocks` are those of the step's problem, if it was solved in some. Collective.
 pub fn correct(
-    assembled: &Assembled,
-    gathered: &Gathered,
-    colours: &Colours,
+    step: &Step,
+    blocks: Option<Blocks>,
     physics: &Physics,
     shared: impl Fn(u32) -> bool,
     interface: &mut dyn Interface,
     comm: &dyn Comm,
 ) -> Option<Shifts> {
+    let Step { assembled, gathered, colours } = step;
     if physics.penetration_correction == 0.0 {
         return None;
     }
@@ -83,7 +90,11 @@ pub fn correct(
     }
     let bias = |gap: f64| bias(gap, physics);
     let (problem, hub) = (starting_at_rest(assembled, bias), gathered.starting_at_rest(bias));
-    let solution = solve::solve(&problem, &hub, colours, &OPTIONS, shared, interface);
+    let blocks = match blocks {
+        Some(blocks) => blocks.smooth(&problem),
+        None => Blocks::new(&problem, colours, shared),
+    };
+    let (solution, _) = solve::solve_in(blocks, &problem, &hub, &OPTIONS, interface);
     Some(Shifts { bodies: solution.velocities, machines: solution.hub.velocities })
 }
 

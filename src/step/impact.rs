@@ -26,11 +26,9 @@
 //! With θ = ½ a bouncing ball is exact at the ends of steps. What curved motions and contacts that hinder each other leave is the business of
 //! [`super::project`].
 
-use super::assemble::Assembled;
-use super::correct::{self, Shifts};
-use super::hub::Gathered;
+use super::correct::{self, Shifts, Step};
 use crate::scene::Physics;
-use crate::solve::{self, Acceleration, Colours, Interface, LocalLaw, Options, Solution};
+use crate::solve::{self, Acceleration, Interface, LocalLaw, Options, Solution};
 use decomposition::Comm;
 
 /// A contact point on its way through a step, as if nothing touched.
@@ -121,13 +119,6 @@ const OPTIONS: Options = Options {
     acceleration: Acceleration::None,
     method: None,
 };
-
-/// The contacts of a step.
-pub struct Step<'a> {
-    pub assembled: &'a Assembled,
-    pub gathered: &'a Gathered,
-    pub colours: &'a Colours,
-}
 
 /// `Σ τ M⁻¹ H r / h`. None if no contact has a τ anywhere, or overlap is not limited. Collective.
 pub fn shifts(

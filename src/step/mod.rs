@@ -26,7 +26,7 @@ pub use whole::Dump;
 use crate::contact::detect::{Candidate, Detector};
 use crate::geometry::{Aabb, Vec3};
 use crate::scene::{Activation, Body, BodyId, ManifoldKey, Motion, Physics, Scene};
-use crate::solve::{self, Inertia, Manifold, Residual, Solution, Twist};
+use crate::solve::{self, Blocks, Inertia, Manifold, Residual, Solution, Twist};
 use assemble::{Assembled, HubContact, Parts, PointInfo, TakesPart};
 use decomposition::{Comm, ExactSum, Partition};
 use halo::{Halo, HaloMemory};
@@ -253,18 +253,22 @@ impl<'c> Stepper<'c> {
         });
         let shared = |slot: u32| halo.others.get(slot as usize).is_some_and(|others| !others.is_empty());
         let share = whole::Share { assembled: &assembled, ids: &view.ids, hub: &gathered.hub };
-        let solution = timers.time(Phase::Solve, comm, || match options.method {
-            None => solve::solve(&assembled.problem, &gathered.hub, &colours, options, shared, &mut ranks), // (33)
-            Some(method) => whole::solve(&share, method, options, comm),
+        let (solution, blocks) = timers.time(Phase::Solve, comm, || match options.method {
+            None => {
+                let blocks = Blocks::new(&assembled.problem, &colours, shared);
+                let (solution, blocks) =
+                    solve::solve_in(blocks, &assembled.problem, &gathered.hub, options, &mut ranks); // (33)
+                (solution, Some(blocks))
+            }
+            Some(method) => (whole::solve(&share, method, options, comm), None),
         });
         if std::mem::take(dump_due) {
             *dump = whole::gather(&share, Some(&solution), comm).map(|whole| whole.dump());
         }
         let shifts = timers.time(Phase::Correct, comm, || {
-            let step = impact::Step { assembled: &assembled, gathered: &gathered, colours: &colours };
+            let step = correct::Step { assembled: &assembled, gathered: &gathered, colours: &colours };
             let struck = impact::shifts(&step, &solution, physics, shared, &mut ranks, comm);
-            let corrected =
-                correct::correct(&assembled, &gathered, &colours, physics, shared, &mut ranks, comm);
+            let corrected = correct::correct(&step, blocks, physics, shared, &mut ranks, comm);
             correct::Shifts::sum(struck, corrected)
         });
         let (impulses, contacts) = timers.time(Phase::Finish, comm, || {

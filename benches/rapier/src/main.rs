@@ -4,21 +4,24 @@
 //!
 //! Both take the same bodies, walls, friction 0.7 and time step, one thread, no sleeping. Every 50 steps of one follow 50 steps of the other, so
 //! that a busy machine slows both. Afterwards both are measured by breccia's detection at their own poses: deepest penetration, kinetic
-//! energy, and the fastest approach at a closed contact point, which the exact law forbids.
+//! energy, and the fastest approach at a closed contact point, which the exact law forbids. The velocities and impulses of rapier's last
+//! step go through the residual by which breccia stops.
 
 #[path = "../../packing/mod.rs"]
 mod packing;
 
 use breccia::contact::detect::Detector;
 use breccia::geometry::{Convex, Pose, Quat, Shape, Vec3};
-use breccia::scene::{Body, Physics, Scene};
-use breccia::solve::Options;
+use breccia::scene::{Body, BodyId, ManifoldKey, Physics, Scene};
+use breccia::solve::problem::contact_frame;
+use breccia::solve::{Acceleration, Hub, LocalLaw, Manifold, Options, Point, Problem, Sweep, Twist};
 use breccia::step::{DecompositionOptions, Stepper};
 use decomposition::Solo;
-use packing::{Ready, stones1000};
+use packing::{Ready, colours_of, stones1000};
 use rapier3d_f64::prelude::{
     ColliderBuilder, MassProperties, PhysicsWorld, RigidBodyBuilder, RigidBodyHandle, Vector,
 };
+use std::collections::HashMap;
 use std::time::Instant;
 
 const SCENE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../inputs/data/stones1000.h5");
@@ -31,8 +34,13 @@ fn main() {
     let (scene, mut physics) = stones1000(SCENE);
     physics.penetration_correction = 0.1;
     physics.correction_slop = 1e-5;
-    let (mut world, stones) = rapier_world(&scene, &physics);
-    let options = Options { tolerance: 5e-3, maximum_sweeps: 500, ..Options::default() };
+    let (mut world, stones, walls) = rapier_world(&scene, &physics);
+    let options = Options {
+        tolerance: 5e-3,
+        maximum_sweeps: 500,
+        acceleration: Acceleration::Momentum,
+        ..Options::default()
+    };
     let comm = Solo;
     let mut stepper =
         Stepper::new(scene.clone(), physics.clone(), options, DecompositionOptions::default(), &comm);
@@ -59,10 +67,18 @@ fn main() {
         println!("  {name:<8} {:8.2} {:8.2}", mean * 1e3, times[times.len() / 2] * 1e3);
     }
     println!("breccia's worst natural-map residual: {worst_residual:.1e}");
-    let mut after = scene.clone();
-    for (body, handle) in after.grains.iter_mut().zip(&stones) {
-        copy_state(body, &world, *handle);
-    }
+    let state = |world: &PhysicsWorld| {
+        let mut state = scene.clone();
+        for (body, handle) in state.grains.iter_mut().zip(&stones) {
+            copy_state(body, world, *handle);
+        }
+        state
+    };
+    let before = state(&world);
+    world.step();
+    let after = state(&world);
+    let bodies: Vec<RigidBodyHandle> = stones.iter().chain(&walls).copied().collect();
+    residual(&world, &bodies, &before, &after, &physics);
     leaves("breccia", stepper.scene(), &scene, &physics);
     leaves("rapier", &after, &scene, &physics);
 }
@@ -72,17 +88,19 @@ fn vector(v: &Vec3) -> Vector {
 }
 
 /// The same bodies and walls.
-fn rapier_world(scene: &Scene, physics: &Physics) -> (PhysicsWorld, Vec<RigidBodyHandle>) {
+fn rapier_world(scene: &Scene, physics: &Physics) -> (PhysicsWorld, Vec<RigidBodyHandle>, Vec<RigidBodyHandle>) {
     let mut world = PhysicsWorld::new();
     world.gravity = vector(&(physics.gravity)(0.0));
     world.integration_parameters.dt = physics.time_step;
     // Stones of some centimetres: rapier's tolerances are relative to this length.
     world.integration_parameters.length_unit = 0.03;
+    let mut walls = Vec::new();
     for wall in &scene.statics {
         let normal = wall.pose.direction(&Vec3::z());
         let body = world.insert_body(RigidBodyBuilder::fixed().translation(vector(&wall.pose.position)));
         let plane = ColliderBuilder::halfspace(rapier3d_f64::na::Unit::new_unchecked(vector(&normal)));
         world.insert_collider(plane.friction(0.7), Some(body));
+        walls.push(body);
     }
     let mut handles = Vec::new();
     for stone in &scene.grains {
@@ -99,7 +117,7 @@ fn rapier_world(scene: &Scene, physics: &Physics) -> (PhysicsWorld, Vec<RigidBod
         world.insert_collider(collider, Some(handle));
         handles.push(handle);
     }
-    (world, handles)
+    (world, handles, walls)
 }
 
 fn copy_state(body: &mut Body, world: &PhysicsWorld, handle: RigidBodyHandle) {
@@ -110,6 +128,83 @@ fn copy_state(body: &mut Body, world: &PhysicsWorld, handle: RigidBodyHandle) {
     let (v, w) = (from.linvel(), from.angvel());
     body.velocity = Vec3::new(v.x, v.y, v.z);
     body.angular_velocity = Vec3::new(w.x, w.y, w.z);
+}
+
+/// Rapier's last step by the exact law: its contact points, normals and impulses, and the velocities that it ended with. The direction of
+/// friction is the one that it keeps for its next step.
+fn residual(
+    world: &PhysicsWorld,
+    bodies: &[RigidBodyHandle],
+    before: &Scene,
+    after: &Scene,
+    physics: &Physics,
+) {
+    let slots: HashMap<_, u32> = bodies.iter().copied().zip(0..).collect();
+    let ready = Ready::new((before.clone(), physics.clone()));
+    // Which body the stored friction pushes is not documented: the sign that explains the velocities better is taken.
+    let found = [1.0, -1.0].map(|sign| {
+        let mut problem = Problem {
+            inertia: ready.free.iter().map(|(inertia, _)| *inertia).collect(),
+            free_velocity: ready.free.iter().map(|(_, twist)| *twist).collect(),
+            ..Problem::default()
+        };
+        for pair in world.narrow_phase.contact_pairs() {
+            for manifold in pair.solver_manifolds() {
+                add_manifold(&mut problem, manifold, &slots, sign, physics);
+            }
+        }
+        let colours = colours_of(&problem);
+        let mut sweep = Sweep::new(&problem, &Hub::default(), &colours, LocalLaw::Projected, |_| false);
+        sweep.start(&mut breccia::solve::Alone);
+        let ended = after.grains.iter().map(|body| Twist::new(body.velocity, body.angular_velocity));
+        let speed = |twist: &Twist| Vec3::from(twist.linear);
+        let (mut off, mut all) = (0.0, 0.0);
+        for (slot, twist) in ended.enumerate() {
+            off += (speed(&sweep.velocities[slot]) - speed(&twist)).norm_squared();
+            all += (speed(&problem.free_velocity[slot]) - speed(&twist)).norm_squared();
+            sweep.velocities[slot] = twist;
+        }
+        let residual = sweep.measure().finish();
+        ((off / all).sqrt(), residual.natural_map, problem.points.len())
+    });
+    let (off, natural_map, points) = if found[0].0 < found[1].0 { found[0] } else { found[1] };
+    println!(
+        "rapier's natural-map residual: {natural_map:.1e} at {points} points; its impulses explain its velocities to {off:.1e} of the change"
+    );
+}
+
+fn add_manifold(
+    problem: &mut Problem,
+    manifold: &rapier3d_f64::prelude::ContactManifold,
+    slots: &HashMap<RigidBodyHandle, u32>,
+    sign: f64,
+    physics: &Physics,
+) {
+    let data = &manifold.data;
+    let (Some(a), Some(b)) = (data.rigid_body1, data.rigid_body2) else { return };
+    let slots = [slots[&a], slots[&b]];
+    let of = |v: &Vector| Vec3::new(v.x, v.y, v.z);
+    let frame = contact_frame(of(&data.normal));
+    let part = problem.manifolds.len();
+    let key =
+        ManifoldKey { bodies: slots.map(|slot| BodyId(slot.into())), parts: [part as u16, (part >> 16) as u16] };
+    problem.manifolds.push(Manifold {
+        key,
+        slots,
+        frame,
+        friction: 0.7,
+        first_point: problem.points.len() as u32,
+    });
+    for point in &manifold.points {
+        let kept = of(&point.data.warmstart_tangent_world);
+        let size = point.data.tangent_impulse.norm();
+        let friction = if kept.norm() > 0.0 { kept * (sign * size / kept.norm()) } else { Vec3::zeros() };
+        problem.points.push(Point {
+            arms: [of(&point.data.solver_dp1), of(&point.data.solver_dp2)],
+            bias: point.dist.max(0.0) / physics.time_step,
+            impulse: [point.data.impulse, frame[1].dot(&friction), frame[2].dot(&friction)],
+        });
+    }
 }
 
 fn leaves(name: &str, scene: &Scene, start: &Scene, physics: &Physics) {
