@@ -19,7 +19,7 @@ use breccia::step::{DecompositionOptions, Stepper};
 use decomposition::Solo;
 use packing::{Ready, colours_of, stones1000};
 use rapier3d_f64::prelude::{
-    ColliderBuilder, MassProperties, PhysicsWorld, RigidBodyBuilder, RigidBodyHandle, Vector,
+    ColliderBuilder, FrictionModel, MassProperties, PhysicsWorld, RigidBodyBuilder, RigidBodyHandle, Vector,
 };
 use std::collections::HashMap;
 use std::time::Instant;
@@ -92,8 +92,15 @@ fn rapier_world(scene: &Scene, physics: &Physics) -> (PhysicsWorld, Vec<RigidBod
     let mut world = PhysicsWorld::new();
     world.gravity = vector(&(physics.gravity)(0.0));
     world.integration_parameters.dt = physics.time_step;
-    // Stones of some centimetres: rapier's tolerances are relative to this length.
-    world.integration_parameters.length_unit = 0.03;
+    // Rapier's tolerances are relative to this length: with it, 25 µm of overlap are left alone.
+    let number = |name: &str, default: f64| {
+        std::env::var(name).ok().and_then(|word| word.parse().ok()).unwrap_or(default)
+    };
+    world.integration_parameters.length_unit = number("RAPIER_LENGTH", 0.005);
+    world.integration_parameters.contact_softness.natural_frequency = number("RAPIER_FREQUENCY", 30.0);
+    world.integration_parameters.static_contact_softness.natural_frequency =
+        2.0 * number("RAPIER_FREQUENCY", 30.0);
+    world.integration_parameters.friction_model = FrictionModel::Coulomb;
     let mut walls = Vec::new();
     for wall in &scene.statics {
         let normal = wall.pose.direction(&Vec3::z());
