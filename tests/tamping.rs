@@ -81,7 +81,7 @@ fn closure_momentum_and_bits_hold_in_a_dive_among_stones() {
         // The lower the stones, the lower the unit.
         let lower =
             ["--set", "parameters.clearance=-0.22", "--set", "parameters.lowest=0.02", "--set", faster];
-        let more = [&["--steps", "200", "--set", &start][..], &lower].concat();
+        let more = [&["--steps", "260", "--set", &start][..], &lower].concat();
         let summary = run(&project("inputs/tamping/demo.toml"), ranks, &place, &more);
         let read = |name: &str| std::fs::read_to_string(place.join(name)).expect("a run leaves its series");
         let found = (summary["digest"].clone(), read("series.csv"), read("machines.csv"));

@@ -83,6 +83,11 @@ fn steps(run: &Run) -> Option<f64> {
     run.number("steps").or_else(rows)
 }
 
+/// The steps that the times in the summary are those of: the last ones, if the run was restarted.
+fn timed_steps(run: &Run) -> Option<f64> {
+    Some(steps(run)? - run.number("restarted_from").unwrap_or(0.0)).filter(|steps| *steps > 0.0)
+}
+
 fn what(run: &Run) -> String {
     let mut text = match (run.number("free_bodies"), run.number("bodies")) {
         (Some(1.0), _) => "One free body was followed".to_string(),
@@ -107,7 +112,12 @@ fn what(run: &Run) -> String {
         text += if ranks > 1.0 { " each" } else { "" };
     }
     if let Some(seconds) = run.number("seconds_total") {
-        text += &format!(", in {}", duration(seconds));
+        text += &match (timed_steps(run), run.number("restarted_from")) {
+            (Some(last), Some(_)) => {
+                format!(", the last {} after a restart in {}", grouped(last), duration(seconds))
+            }
+            _ => format!(", in {}", duration(seconds)),
+        };
     }
     text + "."
 }
@@ -138,10 +148,9 @@ fn numbers(run: &Run) -> Vec<[String; 3]> {
     let mut all = Vec::new();
     let mut add = |value: String, what: &str, remark: String| all.push([value, what.to_string(), remark]);
     if let Some(seconds) = run.number("seconds_total") {
-        let each = steps(run)
-            .filter(|steps| *steps > 0.0)
-            .map(|steps| format!("{} a step", duration_fine(seconds / steps)));
-        add(duration(seconds), "wall time", each.unwrap_or_default());
+        let each = timed_steps(run).map(|steps| format!("{} a step", duration_fine(seconds / steps)));
+        let what = if run.number("restarted_from").is_some() { "wall time, restart" } else { "wall time" };
+        add(duration(seconds), what, each.unwrap_or_default());
     } else if let Some(steps) = steps(run) {
         add(grouped(steps), "steps", String::new());
     }
@@ -265,6 +274,14 @@ mod tests {
         let first = "12\u{2009}345 free bodies among 12\u{2009}346 were followed to t = 0.2 s in 2 steps on 2 ranks with 1 thread each, in 3.0 s.";
         assert_eq!(story.sentences[0], first);
         assert!(story.sentences[1].starts_with("It has come to rest"), "{}", story.sentences[1]);
+        let restarted = json!({"status": "finished", "steps": 2, "restarted_from": 1, "seconds_total": 3.0});
+        let story = tell(&run(restarted, series));
+        assert!(
+            story.sentences[0].ends_with("in 2 steps, the last 1 after a restart in 3.0 s."),
+            "{:?}",
+            story.sentences
+        );
+        assert_eq!(story.numbers[0][2], "3.0 s a step");
         let story = tell(&run(json!({"status": "running"}), series));
         assert_eq!(story.mood, Mood::Careful);
         assert!(story.verdict.ends_with("1 of 2 steps missed the tolerance"), "{}", story.verdict);
