@@ -19,7 +19,7 @@ setup-browser: ## Install chromium, with which the tests open a report (a downlo
 build: setup
 	cargo build --release
 
-demo: build ## A tamping machine works in ballast on 2 ranks, with a report at the end (about two minutes after the build)
+demo: build ## A tamping machine works in ballast on 2 ranks, with a report at the end (two to three minutes after the build)
 	$(MPIRUN) -n 2 $(BRECCIA) run inputs/tamping/demo-bed.toml --out out/tamping/demo-bed
 	$(MPIRUN) -n 2 $(BRECCIA) run inputs/tamping/demo-deposit.toml --out out/tamping/demo-deposit
 	$(MPIRUN) -n 2 $(BRECCIA) run inputs/tamping/demo.toml --out out/tamping/demo
