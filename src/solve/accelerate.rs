@@ -15,7 +15,9 @@
 //! ```
 //!
 //! It begins at once where the first residual is that of a cold start; from the impulses of the last step only when the residuals of plain sweeps say that
-//! more than 60 of them are still to come: many steps need no more, and then nothing is lost. Two things hold it back. Every third sweep k begins anew if the step turns against the way gone, `⟨G(y_k) − y_k, G(y_k) − G(y_{k−1})⟩ < 0`
+//! more than 60 of them are still to come: many steps need no more, and then nothing is lost.
+//!
+//! Two things hold it back. Every third sweep k begins anew if the step turns against the way gone, `⟨G(y_k) − y_k, G(y_k) − G(y_{k−1})⟩ < 0`
 //! [ODonoghue2015]: without this a sphere packing took 400 sweeps to 1e-3, with it 110. And with friction no function must fall from
 //! sweep to sweep, so the measured residual has the last word. Where it has grown by more than a tenth from one measurement to the next, k begins anew and g
 //! doubles; else g falls by a tenth, down to its least value. (From the impulses of the last step, 9,000 stones on the move swung at 1.2e-2 for
