@@ -8,7 +8,7 @@ mod packing;
 mod spheres;
 
 use breccia::contact::detect::Detector;
-use breccia::solve::{self, Acceleration, Alone, Hub, LocalLaw, Options, Problem, Sweep};
+use breccia::solve::{self, Acceleration, Alone, Hub, LocalLaw, Options, Problem, Sweep, Team, team};
 use packing::{Ready, STONES, colours_of, copies, stones1000};
 use std::time::Instant;
 
@@ -57,11 +57,15 @@ fn bandwidth() -> f64 {
 }
 
 fn sweep_speed(problem: &Problem, law: LocalLaw) {
+    team::with(rayon::current_num_threads(), |team| sweep_speed_of(problem, law, team));
+}
+
+fn sweep_speed_of(problem: &Problem, law: LocalLaw, team: &Team) {
     let start = Instant::now();
     let colours = colours_of(problem);
     let coloured = start.elapsed().as_secs_f64();
     let start = Instant::now();
-    let mut sweep = Sweep::new(problem, &Hub::default(), &colours, law, |_| false);
+    let mut sweep = Sweep::new(problem, &Hub::default(), &colours, law, |_| false, team);
     let made = start.elapsed().as_secs_f64();
     let points = problem.points.len() as f64;
     let best = |work: &mut dyn FnMut()| {
@@ -117,7 +121,8 @@ fn time_to_residual(name: &str, problem: &Problem) {
 /// Ten sweeps that callgrind counts: `sweep_to_count` is the name to look for.
 fn count(problem: &Problem) {
     let colours = colours_of(problem);
-    let mut sweep = Sweep::new(problem, &Hub::default(), &colours, LocalLaw::Projected, |_| false);
+    let team = Team::alone();
+    let mut sweep = Sweep::new(problem, &Hub::default(), &colours, LocalLaw::Projected, |_| false, &team);
     sweep_to_count(&mut sweep);
     println!("{} points, 10 sweeps", problem.points.len());
 }

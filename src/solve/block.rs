@@ -147,12 +147,15 @@ impl Blocks {
         let mut groups = Vec::with_capacity(problem.manifolds.len() / LANES + 2 * colours.count);
         let mut next_row = 0;
         for manifolds in &mut by_colour {
-            // Manifolds with equally many points share blocks, so that little is padded; then neighbours by id.
+            // Manifolds with equally many points share blocks, so that little is padded; blocks follow one another by id, which is by place
+            // where grains were put down in rows: a thread that has the first half of every colour has the same bodies each time.
             manifolds.sort_by_cached_key(|&manifold| (is_interior(manifold), count(manifold), manifold));
             let boundary = manifolds.partition_point(|&manifold| !is_interior(manifold));
             let mut push = |manifolds: &[u32]| {
                 let first = self.blocks.len();
-                for members in manifolds.chunks(LANES) {
+                let mut members: Vec<&[u32]> = manifolds.chunks(LANES).collect();
+                members.sort_by_key(|members| members[0]);
+                for members in members {
                     let depth = members.iter().map(|&manifold| count(manifold)).max().unwrap_or(0) as u32;
                     let rows = (next_row, next_row + depth);
                     self.blocks.push(Block { first_row: rows.0, end_row: rows.1, ..Default::default() });

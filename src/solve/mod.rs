@@ -16,6 +16,7 @@ pub mod problem;
 pub mod residual;
 pub mod solver;
 pub mod sweep;
+pub mod team;
 
 pub use block::Blocks;
 pub use colour::Colours;
@@ -24,3 +25,4 @@ pub use problem::{Inertia, Manifold, Point, Problem, Twist};
 pub use residual::Residual;
 pub use solver::{Acceleration, Alone, HubSolution, Interface, LocalLaw, Options, Solution, solve, solve_in};
 pub use sweep::Sweep;
+pub use team::Team;

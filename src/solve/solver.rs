@@ -7,7 +7,8 @@ use super::colour::Colours;
 use super::hub::Hub;
 use super::problem::{Problem, Twist};
 use super::residual::{Partial, Residual};
-use super::sweep::Sweep;
+use super::sweep::{PARALLEL_BLOCKS, Sweep};
+use super::team::{self, Team};
 use decomposition::ExactSum;
 
 /// What a contact point does when it is visited.
@@ -145,7 +146,20 @@ pub fn solve_in(
     options: &Options,
     interface: &mut dyn Interface,
 ) -> (Solution, Blocks) {
-    let mut sweep = Sweep::of(blocks, problem, hub, options.law);
+    let shareable = blocks.phases.iter().any(|phase| phase.interior.len() >= PARALLEL_BLOCKS);
+    let members = if shareable { rayon::current_num_threads() } else { 1 };
+    team::with(members, |team| sweep_until(blocks, problem, hub, options, interface, team))
+}
+
+fn sweep_until(
+    blocks: Blocks,
+    problem: &Problem,
+    hub: &Hub,
+    options: &Options,
+    interface: &mut dyn Interface,
+    team: &Team,
+) -> (Solution, Blocks) {
+    let mut sweep = Sweep::of(blocks, problem, hub, options.law, team);
     sweep.start(interface);
     let mut between = match options.acceleration {
         Acceleration::None => Between::Nothing,

@@ -11,14 +11,14 @@ use super::lanes::{F64x8, LANES};
 use super::problem::{Problem, Twist};
 use super::residual::Partial;
 use super::solver::{Interface, LocalLaw};
+use super::team::Team;
 use decomposition::ExactSum;
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// Eight impulses, contact frame.
 pub type Impulse = [F64x8; 3];
 
-pub struct Sweep {
+pub struct Sweep<'t> {
     blocks: Blocks,
     /// By slot, and one void body at the end.
     pub velocities: Vec<Twist>,
@@ -26,18 +26,19 @@ pub struct Sweep {
     /// The contacts of machines: after the last colour.
     pub hub: HubSweep,
     visit: Visit,
+    team: &'t Team,
 }
 
-/// Below this many blocks a colour stays on one thread: waking another costs more than it saves.
-const PARALLEL_BLOCKS: usize = 48;
+/// Below this many blocks a colour stays on one thread: the caches of another are as far away as the work is long.
+pub const PARALLEL_BLOCKS: usize = 16;
 
 /// Below this many rows what happens between sweeps stays on one thread.
-const PARALLEL_ROWS: usize = 1000;
+const PARALLEL_ROWS: usize = 200;
 
 /// Blocks between two looks at the mail while ranks wait for each other: some microseconds, as long as a message takes.
 const AHEAD_BLOCKS: usize = 8;
 
-impl Sweep {
+impl<'t> Sweep<'t> {
     /// `shared` tells whether a slot's body takes part in manifolds of other ranks.
     pub fn new(
         problem: &Problem,
@@ -45,12 +46,13 @@ impl Sweep {
         colours: &Colours,
         law: LocalLaw,
         shared: impl Fn(u32) -> bool,
+        team: &'t Team,
     ) -> Self {
-        Self::of(Blocks::new(problem, colours, shared), problem, hub, law)
+        Self::of(Blocks::new(problem, colours, shared), problem, hub, law, team)
     }
 
     /// With the blocks of `problem`.
-    pub fn of(blocks: Blocks, problem: &Problem, hub: &Hub, law: LocalLaw) -> Self {
+    pub fn of(blocks: Blocks, problem: &Problem, hub: &Hub, law: LocalLaw, team: &'t Team) -> Self {
         let mut velocities = Vec::with_capacity(problem.free_velocity.len() + 1);
         velocities.extend_from_slice(&problem.free_velocity);
         velocities.push(Twist::default());
@@ -66,6 +68,7 @@ impl Sweep {
                 LocalLaw::Projected => Visit::Projected,
                 LocalLaw::Exact => Visit::Exact,
             },
+            team,
         }
     }
 
@@ -118,16 +121,12 @@ impl Sweep {
             return;
         }
         let shared = Shared { velocities: self.velocities.as_mut_ptr(), rows: self.blocks.rows.as_mut_ptr() };
-        let threads = rayon::current_num_threads();
-        if threads == 1 || blocks.len() < PARALLEL_BLOCKS {
+        if self.team.size() == 1 || blocks.len() < PARALLEL_BLOCKS {
             // SAFETY: one thread, and `self` is borrowed mutably; slots and rows were made for these arrays.
             unsafe { kernel::visit_all(blocks, &shared, visit) };
         } else {
-            let share = blocks.len().div_ceil(threads);
-            blocks.par_chunks(share).for_each(|chunk| {
-                // SAFETY: blocks of one colour share no movable body (only those are written) and no row.
-                unsafe { kernel::visit_all(chunk, &shared, visit) }
-            });
+            // SAFETY: blocks of one colour share no movable body (only those are written) and no row.
+            self.team.share(blocks, |part| unsafe { kernel::visit_all(part, &shared, visit) });
         }
     }
 
@@ -151,14 +150,11 @@ impl Sweep {
             terms.iter().for_each(|terms| partial.add_lanes(terms));
             partial
         };
-        let threads = rayon::current_num_threads();
-        let mut partial = if threads == 1 || blocks.len() < 4 * PARALLEL_BLOCKS {
+        let mut partial = if self.team.size() == 1 || blocks.len() < PARALLEL_BLOCKS {
             measured(blocks)
         } else {
-            let parts: Vec<Partial> =
-                blocks.par_chunks(blocks.len().div_ceil(threads)).map(measured).collect();
             let mut all = Partial::default();
-            parts.iter().for_each(|part| all.merge(part));
+            self.team.gather(blocks, measured).for_each(|part| all.merge(&part));
             all
         };
         self.hub.measure(&mut partial);
@@ -232,7 +228,7 @@ impl Sweep {
         last_velocities: &mut [Twist],
     ) {
         let rows = &mut self.blocks.rows[..];
-        let (threads, count) = (rayon::current_num_threads(), rows.len());
+        let (threads, count) = (self.team.size(), rows.len());
         if threads == 1 || count < PARALLEL_ROWS {
             kernel::extrapolate(rows, last, start, beta);
             kernel::extrapolate_velocities(&mut self.velocities, last_velocities, beta);
@@ -240,11 +236,14 @@ impl Sweep {
             let share = count.div_ceil(threads);
             let mut parts: Vec<&mut [Impulse]> = start.chunks_mut(share).collect();
             parts.resize_with(count.div_ceil(share), Default::default);
-            let lists = rows.par_chunks_mut(share).zip(last.par_chunks_mut(share)).zip(parts);
-            lists.for_each(|((rows, last), start)| kernel::extrapolate(rows, last, start, beta));
+            let lists = rows.chunks_mut(share).zip(last.chunks_mut(share)).zip(parts);
+            self.team
+                .each(lists.collect(), |((rows, last), start)| kernel::extrapolate(rows, last, start, beta));
             let share = self.velocities.len().div_ceil(threads);
-            let bodies = self.velocities.par_chunks_mut(share).zip(last_velocities.par_chunks_mut(share));
-            bodies.for_each(|(velocities, last)| kernel::extrapolate_velocities(velocities, last, beta));
+            let bodies = self.velocities.chunks_mut(share).zip(last_velocities.chunks_mut(share));
+            self.team.each(bodies.collect(), |(velocities, last)| {
+                kernel::extrapolate_velocities(velocities, last, beta);
+            });
         }
         self.hub.add_momentum(beta);
     }
@@ -260,13 +259,10 @@ impl Sweep {
             lanes.filter(|&product| product != 0.0).for_each(|product| sum.add(product));
             sum
         };
-        let threads = rayon::current_num_threads();
-        if threads == 1 || rows.len() < PARALLEL_ROWS {
+        if self.team.size() == 1 || rows.len() < PARALLEL_ROWS {
             sum.merge(&summed(blocks));
         } else {
-            let parts: Vec<ExactSum> =
-                blocks.par_chunks(blocks.len().div_ceil(threads)).map(summed).collect();
-            parts.iter().for_each(|part| sum.merge(part));
+            self.team.gather(blocks, summed).for_each(|part| sum.merge(&part));
         }
     }
 }

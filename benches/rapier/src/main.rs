@@ -14,7 +14,7 @@ use breccia::contact::detect::Detector;
 use breccia::geometry::{Convex, Pose, Quat, Shape, Vec3};
 use breccia::scene::{Body, BodyId, ManifoldKey, Physics, Scene};
 use breccia::solve::problem::contact_frame;
-use breccia::solve::{Acceleration, Hub, LocalLaw, Manifold, Options, Point, Problem, Sweep, Twist};
+use breccia::solve::{Acceleration, Hub, LocalLaw, Manifold, Options, Point, Problem, Sweep, Team, Twist};
 use breccia::step::{DecompositionOptions, Stepper};
 use decomposition::Solo;
 use packing::{Ready, colours_of, stones1000};
@@ -161,7 +161,8 @@ fn residual(
             }
         }
         let colours = colours_of(&problem);
-        let mut sweep = Sweep::new(&problem, &Hub::default(), &colours, LocalLaw::Projected, |_| false);
+        let team = Team::alone();
+        let mut sweep = Sweep::new(&problem, &Hub::default(), &colours, LocalLaw::Projected, |_| false, &team);
         sweep.start(&mut breccia::solve::Alone);
         let ended = after.grains.iter().map(|body| Twist::new(body.velocity, body.angular_velocity));
         let speed = |twist: &Twist| Vec3::from(twist.linear);

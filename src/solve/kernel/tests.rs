@@ -3,7 +3,7 @@ use super::super::colour::{Link, colour};
 use super::super::problem::{Inertia, Manifold, Point, Problem, contact_frame};
 use super::super::residual::Meter;
 use super::super::solver::{Alone, LocalLaw};
-use super::super::{Hub, Sweep};
+use super::super::{Hub, Sweep, Team};
 use super::*;
 use crate::geometry::random::Random;
 use crate::scene::{BodyId, ManifoldKey};
@@ -93,7 +93,8 @@ fn every_instruction_set_gives_the_same_bits() {
 fn a_sweep_is_what_the_equations_say() {
     let problem = problem(40, 120);
     let colours = colours(&problem);
-    let mut sweep = Sweep::new(&problem, &Hub::default(), &colours, LocalLaw::Projected, |_| false);
+    let team = Team::alone();
+    let mut sweep = Sweep::new(&problem, &Hub::default(), &colours, LocalLaw::Projected, |_| false, &team);
     sweep.start(&mut Alone);
     sweep.run(&mut Alone);
     let found = sweep.impulses(problem.points.len());
@@ -143,7 +144,9 @@ fn a_sweep_is_what_the_equations_say() {
 #[test]
 fn lanes_measure_what_the_meter_measures() {
     let problem = problem(60, 200);
-    let mut sweep = Sweep::new(&problem, &Hub::default(), &colours(&problem), LocalLaw::Projected, |_| false);
+    let team = Team::alone();
+    let mut sweep =
+        Sweep::new(&problem, &Hub::default(), &colours(&problem), LocalLaw::Projected, |_| false, &team);
     sweep.start(&mut Alone);
     for _ in 0..4 {
         let impulses = sweep.impulses(problem.points.len());
@@ -165,8 +168,9 @@ fn frictionless_problems_take_the_short_way() {
     // One tangential impulse that the first visit removes.
     rough.points[0].impulse[1] = f64::MIN_POSITIVE;
     let [smooth, rough] = [smooth, rough].map(|problem| {
+        let team = Team::alone();
         let mut sweep =
-            Sweep::new(&problem, &Hub::default(), &colours(&problem), LocalLaw::Projected, |_| false);
+            Sweep::new(&problem, &Hub::default(), &colours(&problem), LocalLaw::Projected, |_| false, &team);
         sweep.start(&mut Alone);
         (0..5).for_each(|_| sweep.run(&mut Alone));
         sweep.impulses(problem.points.len())

@@ -1,0 +1,271 @@
+//! Threads that stay awake through a solve.
+//!
+//! A colour of a middling problem takes a thread some fifty microseconds, and waking a sleeping one takes as long. So the helpers of a solve are woken once,
+//! at its start, and then look for work without sleeping until it is over.
+//!
+//! Work comes in *rounds* of so many parts. The leader, whose thread calls [`Team::run`], puts a round on the table; whoever is there takes parts of it, each
+//! beginning with those that are its own by right, so that the same data stays in the same caches; the leader waits for the parts that others have taken. A
+//! helper that never comes (its thread may be busy elsewhere, or not have a core) holds nobody up.
+
+use std::cell::UnsafeCell;
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Parts of a round for each member: more than one, so that one that is late is helped by the others.
+const PARTS_EACH: usize = 2;
+
+/// Looks at the table before a waiting thread lets others have its core, and such pauses before it begins to nap.
+const LOOKS: u32 = 2000;
+const PAUSES: u32 = 200;
+const NAP: Duration = Duration::from_micros(20);
+
+type Work<'a> = dyn Fn(usize) + Sync + 'a;
+
+pub struct Team {
+    size: usize,
+    /// Number of the last round that was put on the table.
+    round: AtomicU64,
+    /// What it does with a part. Changed by the leader alone, while no part is taken.
+    work: UnsafeCell<Option<*const Work<'static>>>,
+    /// By part: the last round in which it was taken.
+    taken: Vec<AtomicU64>,
+    /// Parts done in all rounds so far.
+    done: AtomicU64,
+    over: AtomicBool,
+    broken: AtomicBool,
+}
+
+// SAFETY: `work` is read only by one who has taken a part of a round, and the leader does not change it before that part is done.
+unsafe impl Sync for Team {}
+
+/// Lets `lead` work with a team of `size` members at most, its own thread being one of them.
+pub fn with<R>(size: usize, lead: impl FnOnce(&Team) -> R) -> R {
+    let team = Team::of(size);
+    if size == 1 {
+        return lead(&team);
+    }
+    rayon::in_place_scope(|scope| {
+        // Also when `lead` panics, or the helpers would wait for ever.
+        let over = Raise(&team.over);
+        let team = &team;
+        (1..size).for_each(|member| scope.spawn(move |_| team.help(member)));
+        let result = lead(team);
+        drop(over);
+        result
+    })
+}
+
+impl Team {
+    /// Nobody but the leader.
+    pub fn alone() -> Self {
+        Self::of(1)
+    }
+
+    fn of(size: usize) -> Self {
+        Self {
+            size,
+            round: AtomicU64::new(0),
+            work: UnsafeCell::new(None),
+            taken: (0..size * PARTS_EACH).map(|_| AtomicU64::new(0)).collect(),
+            done: AtomicU64::new(0),
+            over: AtomicBool::new(false),
+            broken: AtomicBool::new(false),
+        }
+    }
+
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Does `work` with each item of `list`, in slices, on all members that are there. For the thread that leads only.
+    pub fn share<T: Sync>(&self, list: &[T], work: impl Fn(&[T]) + Sync) {
+        let parts = self.size * PARTS_EACH;
+        self.run(&|part| work(&list[share_of(list.len(), part, parts)]));
+    }
+
+    /// As [`Self::share`], with one result for each slice, in the order of the list.
+    pub fn gather<T: Sync, R: Send + Default>(
+        &self,
+        list: &[T],
+        work: impl Fn(&[T]) -> R + Sync,
+    ) -> impl Iterator<Item = R> {
+        let parts = self.size * PARTS_EACH;
+        let results: Vec<Cell<R>> = (0..parts).map(|_| Cell(UnsafeCell::default())).collect();
+        self.run(&|part| {
+            let result = work(&list[share_of(list.len(), part, parts)]);
+            // SAFETY: a part is done once, by one thread.
+            unsafe { *results[part].0.get() = result };
+        });
+        results.into_iter().map(|cell| cell.0.into_inner())
+    }
+
+    /// Does `work` with each of some items, which may be changed.
+    pub fn each<T: Send>(&self, items: Vec<T>, work: impl Fn(T) + Sync) {
+        let items: Vec<Cell<Option<T>>> =
+            items.into_iter().map(|item| Cell(UnsafeCell::new(Some(item)))).collect();
+        self.share(&items, |items| {
+            for item in items {
+                // SAFETY: an item belongs to one part, which is done once, by one thread.
+                if let Some(item) = unsafe { (*item.0.get()).take() } {
+                    work(item);
+                }
+            }
+        });
+    }
+
+    /// `work(part)` for every part, each once.
+    fn run(&self, work: &Work<'_>) {
+        // SAFETY: only the lifetime is taken off; the round is over before `work` goes, see below.
+        let lasting = unsafe { std::mem::transmute::<*const Work<'_>, *const Work<'static>>(work) };
+        // SAFETY: every part of the last round is done, so nobody reads this.
+        unsafe { *self.work.get() = Some(lasting) };
+        let round = self.round.load(Ordering::Relaxed) + 1;
+        self.round.store(round, Ordering::Release);
+        self.take_parts(0, round);
+        let all = round * self.taken.len() as u64;
+        wait(|| self.done.load(Ordering::Acquire) == all);
+        assert!(!self.broken.load(Ordering::Acquire), "a thread that shared the work panicked");
+    }
+
+    /// All parts of a round that are still free, beginning with a member's own.
+    fn take_parts(&self, member: usize, round: u64) {
+        let first = member * PARTS_EACH;
+        for part in (first..self.taken.len()).chain(0..first) {
+            let free =
+                self.taken[part].compare_exchange(round - 1, round, Ordering::AcqRel, Ordering::Relaxed);
+            if free.is_err() {
+                continue;
+            }
+            let finished = Finish(self);
+            // SAFETY: a part of this round is taken and not done, so that `run` is still waiting with what it points to.
+            if let Some(work) = unsafe { *self.work.get() } {
+                // SAFETY: as above.
+                unsafe { (*work)(part) };
+            }
+            drop(finished);
+        }
+    }
+
+    fn help(&self, member: usize) {
+        let mut seen = 0;
+        loop {
+            wait(|| self.round.load(Ordering::Acquire) != seen || self.over.load(Ordering::Acquire));
+            if self.over.load(Ordering::Acquire) {
+                return;
+            }
+            seen = self.round.load(Ordering::Acquire);
+            self.take_parts(member, seen);
+        }
+    }
+}
+
+/// What one thread writes, and another reads after the round.
+struct Cell<R>(UnsafeCell<R>);
+
+// SAFETY: see `gather` and `each`.
+unsafe impl<R: Send> Sync for Cell<R> {}
+
+/// Sets a flag when it goes.
+struct Raise<'a>(&'a AtomicBool);
+
+impl Drop for Raise<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// Counts a part as done when it goes, also in a panic.
+struct Finish<'a>(&'a Team);
+
+impl Drop for Finish<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.broken.store(true, Ordering::Release);
+        }
+        self.0.done.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+fn wait(ready: impl Fn() -> bool) {
+    let mut looks = 0;
+    while !ready() {
+        looks += 1;
+        match looks {
+            ..LOOKS => spin_loop(),
+            LOOKS.. if looks < LOOKS + PAUSES => std::thread::yield_now(),
+            _ => {
+                looks = LOOKS + PAUSES;
+                std::thread::sleep(NAP);
+            }
+        }
+    }
+}
+
+/// The range of part `part` of `count` items in `parts` parts.
+pub fn share_of(count: usize, part: usize, parts: usize) -> std::ops::Range<usize> {
+    count * part / parts..count * (part + 1) / parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers() -> Vec<u64> {
+        (0..1000).collect()
+    }
+
+    #[test]
+    fn every_item_is_worked_on_once_in_every_round() {
+        let list: Vec<AtomicU64> = (0..1001).map(|_| AtomicU64::new(0)).collect();
+        for size in [1, 2, 3, 8] {
+            with(size, |team| {
+                for round in 1..=300 {
+                    team.share(&list, |items| {
+                        for item in items {
+                            item.fetch_add(1, Ordering::Relaxed);
+                        }
+                    });
+                    assert!(list.iter().all(|item| item.load(Ordering::Relaxed) == round), "{size}, {round}");
+                }
+            });
+            list.iter().for_each(|item| item.store(0, Ordering::Relaxed));
+        }
+    }
+
+    #[test]
+    fn items_are_changed_by_those_who_take_them() {
+        let mut list = numbers();
+        with(3, |team| {
+            team.each(list.chunks_mut(7).collect(), |items| items.iter_mut().for_each(|item| *item += 1))
+        });
+        assert!(list.iter().zip(numbers()).all(|(changed, item)| *changed == item + 1));
+    }
+
+    #[test]
+    fn results_come_in_the_order_of_the_list() {
+        let firsts: Vec<Vec<u64>> = with(3, |team| team.gather(&numbers(), |items| items.to_vec()).collect());
+        assert_eq!(firsts.concat(), numbers());
+    }
+
+    #[test]
+    fn helpers_that_never_come_hold_nobody_up() {
+        // Two teams at once on a pool of one thread: the helpers of one occupy it until its leader, who waits for the other's, is done.
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        let sum = |team: &Team| team.gather(&numbers(), |items| items.iter().sum::<u64>()).sum::<u64>();
+        let total = pool.install(|| with(4, |outer| with(4, |inner| sum(inner)) + sum(outer)));
+        assert_eq!(total, 2 * numbers().iter().sum::<u64>());
+    }
+
+    #[test]
+    fn a_panic_of_a_helper_or_of_the_leader_ends_the_team() {
+        let fails = |bad: u64| {
+            std::panic::catch_unwind(|| {
+                with(2, |team| team.share(&numbers(), |items| assert!(!items.contains(&bad))));
+            })
+            .is_err()
+        };
+        assert!(fails(0) && fails(999) && !fails(5000));
+        assert!(std::panic::catch_unwind(|| with(2, |_| panic!("no"))).is_err());
+    }
+}
