@@ -121,6 +121,7 @@ fn ball(id: u64) -> Body {
         velocity: Vec3::new(at(1), at(2), at(0)),
         angular_velocity: Vec3::new(at(2), at(0), at(1)),
         angular_momentum: Vec3::zeros(),
+        anchor: None,
     }
 }
 

@@ -178,6 +178,7 @@ fn many(directory: &Path, count: u64, frames: usize) {
             velocity: Vec3::zeros(),
             angular_velocity: Vec3::zeros(),
             angular_momentum: Vec3::zeros(),
+            anchor: None,
         }
     };
     let mut bodies: Vec<Body> = (0..count).map(stone).collect();

@@ -35,6 +35,7 @@ impl Ready {
             body,
             reach: motion::reach(body, twist, &self.physics),
             movable: inertia.is_movable(),
+            slack: 0.0,
         };
         bodies.zip(&self.free).map(candidate).collect()
     }
@@ -120,6 +121,7 @@ pub fn stones1000(path: &str) -> (Scene, Physics) {
                 velocity: Vec3::zeros(),
                 angular_velocity: Vec3::zeros(),
                 angular_momentum: Vec3::zeros(),
+                anchor: None,
             }
         })
         .collect();
@@ -146,6 +148,7 @@ pub fn stones1000(path: &str) -> (Scene, Physics) {
             velocity: Vec3::zeros(),
             angular_velocity: Vec3::zeros(),
             angular_momentum: Vec3::zeros(),
+            anchor: None,
         })
         .collect();
     let scene = Scene { laws, statics, grains, ..Default::default() };
@@ -159,6 +162,7 @@ pub fn stones1000(path: &str) -> (Scene, Physics) {
         penetration_correction: 0.0,
         correction_slop: 0.0,
         penetration_limit: 0.0,
+        patch_reuse: 1e-4,
     };
     (scene, physics)
 }

@@ -1,6 +1,6 @@
 //! What pairs of stones remember from step to step, so that they are compared sooner. Scratch: no result depends on it.
 
-use super::narrow::Hint;
+use super::narrow::{Hint, Patch};
 use super::odometer::Proof;
 use crate::scene::BodyId;
 
@@ -15,6 +15,10 @@ pub struct Known {
     /// That it was apart, if so.
     pub apart: Option<Proof>,
     pub hint: Hint,
+    /// Whether what follows is that of the last time.
+    pub looked: bool,
+    /// Where the two are looked at.
+    pub patch: Option<Box<Patch>>,
 }
 
 /// Takes what is known out of a stretch of what was remembered, for ascending pairs.

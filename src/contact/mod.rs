@@ -10,9 +10,12 @@
 //!    the last step for the same two parts makes a pair that is still apart some five times cheaper; it never changes a result.
 //!    A point of the last step's patch is the one with the same `feature`.
 //!
-//! Both are pure functions of their arguments: the same bits for any number of threads, any history, and, mirrored, for the
+//! 4. Stones that hardly move are looked at where they were (`anchor`), and their patches carried along.
+//!
+//! All are pure functions of their arguments: the same bits for any number of threads, any history, and, mirrored, for the
 //! bodies in either order.
 
+pub mod anchor;
 pub mod broad;
 pub mod detect;
 mod hints;

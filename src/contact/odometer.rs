@@ -32,32 +32,64 @@ impl std::ops::Add for Way {
 #[derive(Default)]
 pub struct Odometer {
     /// Ascending by id.
-    ways: Vec<(BodyId, Pose, Way)>,
-    before: Vec<(BodyId, Pose, Way)>,
+    ways: Vec<Entry>,
+    before: Vec<Entry>,
+    all_still: bool,
+}
+
+struct Entry {
+    id: BodyId,
+    pose: Pose,
+    reach: f64,
+    way: Way,
+    /// Pose and reach are those of the last call.
+    still: bool,
 }
 
 impl Odometer {
-    /// Bodies ascending by id.
-    pub fn advance<'a>(&mut self, bodies: impl Iterator<Item = (BodyId, &'a Pose)>) {
+    /// Bodies ascending by id, where they are looked at and how far. Whether they are those of the last call.
+    pub fn advance<'a>(&mut self, bodies: impl Iterator<Item = (BodyId, &'a Pose, f64)>) -> bool {
         std::mem::swap(&mut self.ways, &mut self.before);
         let mut before = self.before.iter().peekable();
+        let (mut same, mut all_still) = (true, true);
         self.ways.clear();
-        self.ways.extend(bodies.map(|(id, pose)| {
-            while before.next_if(|last| last.0 < id).is_some() {}
-            let way = before
-                .next_if(|last| last.0 == id)
-                .map_or(Way::default(), |(_, from, way)| *way + step(from, pose));
-            (id, *pose, way)
+        self.ways.extend(bodies.map(|(id, pose, reach)| {
+            while before.next_if(|last| last.id < id).is_some() {
+                same = false;
+            }
+            let (way, still) = match before.next_if(|last| last.id == id) {
+                None => {
+                    same = false;
+                    (Way::default(), false)
+                }
+                Some(last) if last.pose == *pose => (last.way, last.reach == reach),
+                Some(last) => (last.way + step(&last.pose, pose), false),
+            };
+            all_still &= still;
+            Entry { id, pose: *pose, reach, way, still }
         }));
+        same &= before.next().is_none();
+        self.all_still = all_still;
+        same
     }
 
     /// Of the body at a place in the order of ids.
     pub fn way(&self, place: u32) -> Way {
-        self.ways[place as usize].2
+        self.ways[place as usize].way
+    }
+
+    /// Whether that body is looked at where it was in the last call, and as far.
+    pub fn is_still(&self, place: u32) -> bool {
+        self.ways[place as usize].still
+    }
+
+    pub fn all_still(&self) -> bool {
+        self.all_still
     }
 }
 
-fn step(from: &Pose, to: &Pose) -> Way {
+/// From one pose to another.
+pub fn step(from: &Pose, to: &Pose) -> Way {
     let (p, q) = (from.rotation.coords, to.rotation.coords);
     // |p − q| is 2 sin(θ/4); −q is the same rotation.
     let turn = 2.0 * (p - q).norm().min((p + q).norm());
@@ -104,12 +136,21 @@ mod tests {
         let mut odometer = Odometer::default();
         let pose = |x: f64, angle: f64| Pose::new(Quat::from_scaled_axis(Vec3::z() * angle), Vec3::x() * x);
         let (a, b) = (BodyId(3), BodyId(7));
-        odometer.advance([(a, &pose(0.0, 0.0)), (b, &pose(5.0, 0.0))].into_iter());
-        odometer.advance([(a, &pose(1.0, 0.1)), (b, &pose(5.0, 0.0))].into_iter());
-        odometer.advance([(a, &pose(0.0, 0.0))].into_iter());
-        odometer.advance([(a, &pose(0.0, 0.0)), (b, &pose(9.0, 1.0))].into_iter());
+        let mut advance = |bodies: &[(BodyId, Pose, f64)]| {
+            odometer.advance(bodies.iter().map(|(id, pose, reach)| (*id, pose, *reach)))
+        };
+        assert!(!advance(&[(a, pose(0.0, 0.0), 0.0), (b, pose(5.0, 0.0), 0.0)]));
+        assert!(advance(&[(a, pose(1.0, 0.1), 0.0), (b, pose(5.0, 0.0), 0.0)]));
+        assert!(!advance(&[(a, pose(0.0, 0.0), 0.0)]));
+        assert!(!advance(&[(a, pose(0.0, 0.0), 0.0), (b, pose(9.0, 1.0), 0.0)]));
+        assert!(odometer.is_still(0) && !odometer.is_still(1) && !odometer.all_still());
         assert_eq!(odometer.way(0).length, 2.0);
         assert!((odometer.way(0).turn - 0.2).abs() < 1e-4);
         assert_eq!(odometer.way(1), Way::default());
+        assert!(odometer.advance([(a, &pose(0.0, 0.0), 0.0), (b, &pose(9.0, 1.0), 0.0)].into_iter()));
+        assert!(odometer.all_still());
+        // Who looks further is not still.
+        assert!(odometer.advance([(a, &pose(0.0, 0.0), 0.1), (b, &pose(9.0, 1.0), 0.0)].into_iter()));
+        assert!(!odometer.is_still(0) && odometer.is_still(1));
     }
 }

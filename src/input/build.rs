@@ -271,6 +271,7 @@ fn read_solver(table: &TableReader) -> Option<Solver> {
     let penetration_correction = table.number("penetration_correction");
     let correction_slop = table.number("correction_slop");
     let penetration_limit = table.number("penetration_limit");
+    let patch_reuse = table.number("patch_reuse");
     let contact_margin = table.number("contact_margin");
     Some(Solver {
         tolerance: tolerance?,
@@ -283,6 +284,7 @@ fn read_solver(table: &TableReader) -> Option<Solver> {
         penetration_correction: penetration_correction?,
         correction_slop: correction_slop?,
         penetration_limit: penetration_limit?,
+        patch_reuse: patch_reuse?,
         contact_margin,
     })
 }

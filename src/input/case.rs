@@ -72,6 +72,8 @@ pub struct Solver {
     pub correction_slop: f64,
     /// m; 0 is off.
     pub penetration_limit: f64,
+    /// By the radius of a stone, in [0, 1e-2].
+    pub patch_reuse: f64,
     /// The run chooses if none.
     pub contact_margin: Option<f64>,
 }

@@ -282,6 +282,13 @@ static SOLVER: Section = plain(
             "Impacts of gap-activated contacts act at their own time within the step, and bodies that still overlap deeper than this at its end are moved apart to half of it, in positions only; 0 is off. Costs a second search for contacts.",
         ),
         key(
+            "patch_reuse",
+            Kind::Number(Range::within(0.0, 1e-2)),
+            "",
+            Default("1e-4"),
+            "How far a polyhedron may move, by its bounding radius, before its contacts with other polyhedra are worked out anew; until then they are carried along to first order. 0: in every step.",
+        ),
+        key(
             "contact_margin",
             Kind::Number(Range::SIZE),
             "m",

@@ -169,6 +169,7 @@ mod tests {
             velocity: Vec3::zeros(),
             angular_velocity: Vec3::zeros(),
             angular_momentum: Vec3::zeros(),
+            anchor: None,
         }
     }
 

@@ -9,7 +9,7 @@
 
 use super::ranks::gather;
 use super::state::ImpulseRow;
-use crate::scene::Body;
+use crate::scene::{Anchor, Body};
 use decomposition::Comm;
 use xxhash_rust::xxh3::{xxh3_128, xxh3_128_with_seed};
 
@@ -45,10 +45,16 @@ impl Digest {
             body.angular_velocity.as_slice(),
             body.angular_momentum.as_slice(),
         ];
-        let mut bytes = [0u8; 8 * 17];
+        let mut bytes = [0u8; 8 * 25];
         let words = std::iter::once(body.id.0).chain(numbers.concat().into_iter().map(f64::to_bits));
         fill(&mut bytes, words);
-        self.bodies = self.bodies.wrapping_add(xxh3_128_with_seed(&bytes, BODY_SEED));
+        let mut used = 8 * 17;
+        if let Some(Anchor { pose, reach }) = &body.anchor {
+            let numbers = [pose.position.as_slice(), pose.rotation.coords.as_slice(), &[*reach]];
+            fill(&mut bytes[used..], numbers.concat().into_iter().map(f64::to_bits));
+            used = bytes.len();
+        }
+        self.bodies = self.bodies.wrapping_add(xxh3_128_with_seed(&bytes[..used], BODY_SEED));
         let makings = (body.id, body.group, body.material, body.motion, body.mass, body.inertia, &body.shape);
         // Writing to memory cannot fail.
         let bytes = postcard::to_stdvec(&makings).unwrap_or_default();

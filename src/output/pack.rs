@@ -5,7 +5,7 @@
 //! consecutive. So any range of bodies finds its own rows in every table.
 
 use crate::geometry::{Convex, Edge, Face, Part, Polyhedron, Pose, Quat, Shape, Vec3};
-use crate::scene::{Body, BodyId, Motion};
+use crate::scene::{Anchor, Body, BodyId, Motion};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -50,6 +50,9 @@ impl Children {
     }
 }
 
+/// Numbers of an anchor.
+pub(super) const ANCHOR: usize = 8;
+
 /// The columns of some consecutive bodies, named as the datasets are.
 #[derive(Debug, Default)]
 pub(super) struct Packed {
@@ -70,6 +73,8 @@ pub(super) struct Packed {
     pub velocity: Vec<f64>,
     pub angular_velocity: Vec<f64>,
     pub angular_momentum: Vec<f64>,
+    /// Position, rotation and reach; a reach below zero where there is none.
+    pub anchor: Vec<f64>,
     pub parts: Children,
     /// 0 sphere, 1 polyhedron, 2 half-space.
     pub part_kind: Vec<u8>,
@@ -100,7 +105,7 @@ impl Packed {
     pub fn bytes(&self) -> u64 {
         let (bodies, parts, faces) = (self.id.len(), self.part_kind.len(), self.face_offset.len());
         let rest = 8 * self.vertex.len() + 4 * (self.corner.len() + self.edge.len());
-        (200 * bodies + 104 * parts + 44 * faces + rest) as u64
+        (264 * bodies + 104 * parts + 44 * faces + rest) as u64
     }
 
     fn push(&mut self, body: &Body) {
@@ -123,6 +128,10 @@ impl Packed {
         self.velocity.extend(body.velocity.as_slice());
         self.angular_velocity.extend(body.angular_velocity.as_slice());
         self.angular_momentum.extend(body.angular_momentum.as_slice());
+        let Anchor { pose, reach } = body.anchor.unwrap_or(Anchor { pose: Pose::identity(), reach: -1.0 });
+        self.anchor.extend(pose.position.as_slice());
+        self.anchor.extend(pose.rotation.coords.as_slice());
+        self.anchor.push(reach);
         self.parts.push(body.shape.parts().count());
         body.shape.parts().for_each(|(pose, convex)| self.push_part(&pose, convex));
     }
@@ -204,6 +213,7 @@ impl Packed {
             velocity: vector(&self.velocity, row),
             angular_velocity: vector(&self.angular_velocity, row),
             angular_momentum: vector(&self.angular_momentum, row),
+            anchor: self.anchor.get(ANCHOR * row..ANCHOR * (row + 1)).and_then(anchor),
         })
     }
 
@@ -249,6 +259,12 @@ fn quaternion(column: &[f64], row: usize) -> Quat {
     let [i, j, k, w] = [0, 1, 2, 3].map(|n| column[4 * row + n]);
     // Not normalised again: that could change the last bit.
     Quat::new_unchecked(nalgebra::Quaternion::new(w, i, j, k))
+}
+
+/// None too where a file of an older version has no such column.
+fn anchor(numbers: &[f64]) -> Option<Anchor> {
+    let pose = Pose::new(quaternion(&numbers[3..7], 0), vector(numbers, 0));
+    (numbers[7] >= 0.0).then_some(Anchor { pose, reach: numbers[7] })
 }
 
 fn edge(column: &[u32], row: usize) -> Edge {

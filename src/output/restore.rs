@@ -3,7 +3,7 @@
 use super::digest::Digest;
 use super::error::OutputError;
 use super::hyperslab::{open, read_all, read_rows, row_count};
-use super::pack::{Children, Packed};
+use super::pack::{ANCHOR, Children, Packed};
 use super::seal;
 use super::state::{Extra, HeaderText, ImpulseRow, StateHeader, hash};
 use crate::geometry::Vec3;
@@ -144,6 +144,10 @@ impl StateFile {
             velocity: self.column(group, "velocity", Some(3), rows())?,
             angular_velocity: self.column(group, "angular_velocity", Some(3), rows())?,
             angular_momentum: self.column(group, "angular_momentum", Some(3), rows())?,
+            anchor: match group.link_exists("anchor") {
+                true => self.column(group, "anchor", Some(ANCHOR), rows())?,
+                false => Vec::new(),
+            },
             parts: self.children(group, "part", rows())?,
             ..Packed::default()
         };

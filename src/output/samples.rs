@@ -81,6 +81,7 @@ pub fn body(id: u64) -> Body {
         velocity: Vec3::new(x.sin(), 5e-324, -x),
         angular_velocity: Vec3::new(1e300, x.cos(), 0.0),
         angular_momentum: Vec3::new(x / 13.0, -1e-300, 0.1),
+        anchor: None,
     }
 }
 

@@ -16,7 +16,7 @@
 use super::digest::Digest;
 use super::error::{FirstError, OutputError};
 use super::hyperslab::{SharedFile, Storage, Table};
-use super::pack::{Children, Packed};
+use super::pack::{ANCHOR, Children, Packed};
 use super::ranks::{Rows, agree, gather, place};
 use super::seal;
 use super::space;
@@ -354,6 +354,7 @@ impl Writer<'_> {
             self.column(&group, "velocity", Some(3), bodies, &packed.velocity);
             self.column(&group, "angular_velocity", Some(3), bodies, &packed.angular_velocity);
             self.column(&group, "angular_momentum", Some(3), bodies, &packed.angular_momentum);
+            self.column(&group, "anchor", Some(ANCHOR), bodies, &packed.anchor);
             self.children(&group, "part", bodies, packed.parts, parts.before);
         }
         if let Some(group) = self.group("parts") {

@@ -41,4 +41,14 @@ pub struct Body {
     /// About the centre of mass, world frame, kg m²/s. Carried beside the angular velocity so that free
     /// rotation keeps it to the last bit, however the inertia turns.
     pub angular_momentum: Vec3,
+    /// None for bodies whose contacts are looked for anew in every step.
+    pub anchor: Option<Anchor>,
+}
+
+/// Where a body stood, and how far it looked, when its contacts were last looked for: see [`crate::contact::anchor`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Anchor {
+    pub pose: Pose,
+    /// m, ≥ 0.
+    pub reach: f64,
 }

@@ -4,7 +4,7 @@ pub mod body;
 pub mod impulses;
 pub mod laws;
 
-pub use body::{Body, BodyId, Motion};
+pub use body::{Anchor, Body, BodyId, Motion};
 pub use impulses::{Impulses, ManifoldKey, StoredImpulse};
 pub use laws::{Activation, ContactLaw, LawTable};
 
@@ -71,6 +71,8 @@ pub struct Physics {
     pub correction_slop: f64,
     /// Overlap at the end of a step beyond which bodies are moved apart, m; 0 is off.
     pub penetration_limit: f64,
+    /// How far a stone may move, by its radius, before its contacts with others are worked out anew: see [`crate::contact::anchor`]. 0: every step.
+    pub patch_reuse: f64,
 }
 
 impl Physics {

@@ -101,6 +101,7 @@ fn add_machine_bodies(mechanisms: &[Mechanism], next_id: &mut u64, scene: &mut S
                 velocity: twist.linear,
                 angular_velocity: twist.angular,
                 angular_momentum: Vec3::zeros(),
+                anchor: None,
             });
             let slot = if *contacts { slots.next() } else { None };
             scene.machine_parts.push(MachinePart { machine: machine as u32, body: *body, slot });
@@ -165,6 +166,7 @@ fn driven(body: &CaseBody, group: usize, shape: &Shape, motion: Motion) -> Body 
         velocity: Vec3::zeros(),
         angular_velocity: Vec3::zeros(),
         angular_momentum: Vec3::zeros(),
+        anchor: None,
     }
 }
 
@@ -199,6 +201,7 @@ fn physics(case: &Case) -> Physics {
         penetration_correction: case.solver.penetration_correction,
         correction_slop: case.solver.correction_slop,
         penetration_limit: case.solver.penetration_limit,
+        patch_reuse: case.solver.patch_reuse,
     }
 }
 

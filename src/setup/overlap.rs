@@ -43,7 +43,7 @@ pub(super) fn check(
     };
     let machines = scene.machine_bodies.iter().filter(touching);
     let all = scene.grains.iter().chain(&halo.ghosts).chain(&scene.statics).chain(machines);
-    let candidate = |body: _| Candidate { body, reach: 0.0, movable: is_movable(body) };
+    let candidate = |body: _| Candidate { body, reach: 0.0, movable: is_movable(body), slack: 0.0 };
     let candidates: Vec<Candidate> = all.map(candidate).collect();
     let owns = |_: &Body, _: &Body, place: &Vec3| partition.owner_of_point((*place).into()) == comm.rank();
     let meet = |a: &Body, b: &Body| {

@@ -71,6 +71,7 @@ impl Solid {
             velocity: Vec3::zeros(),
             angular_velocity: Vec3::zeros(),
             angular_momentum: Vec3::zeros(),
+            anchor: None,
         }
     }
 }

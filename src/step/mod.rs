@@ -23,6 +23,7 @@ pub use region::RegionMeasure;
 pub use timers::{Cost, Phase, Timers};
 pub use whole::Dump;
 
+use crate::contact::anchor;
 use crate::contact::detect::{Candidate, Detector};
 use crate::geometry::{Aabb, Vec3};
 use crate::scene::{Activation, Body, BodyId, ManifoldKey, Motion, Physics, Scene};
@@ -226,14 +227,19 @@ impl<'c> Stepper<'c> {
         let gravity = (physics.gravity)(physics.time(scene.step));
 
         timers.time(Phase::Machine, comm, || machines.begin(scene, physics, comm))?; // (16)–(27)
-        let boxes = timers.time(Phase::Predict, comm, || {
+        let reuse = physics.patch_reuse;
+        let (free, boxes) = timers.time(Phase::Predict, comm, || {
             motion::predict(scene, physics); // (29)
-            reach_boxes(scene, physics, &gravity)
+            let free = motion::free_motions(&scene.grains, &gravity, physics);
+            motion::anchor(&mut scene.grains, &free, physics);
+            let boxes = reach_boxes(scene, &free, physics, reuse);
+            (free, boxes)
         });
         let halo = timers.time(Phase::Halo, comm, || {
             halo::exchange_ghosts(scene, &boxes, partition, &mut self.memory, comm)
         });
-        let view = timers.time(Phase::Predict, comm, || View::new(scene, &halo, machines, physics, &gravity));
+        let view = timers
+            .time(Phase::Predict, comm, || View::new(scene, &halo, machines, physics, &gravity, free, reuse));
         let contacts = timers.time(Phase::Detect, comm, || {
             let owns = |a: &Body, b: &Body, place: &Vec3| pair_owner(a, b, place, partition) == comm.rank();
             detector.detect(&view.candidates, owns, |a, b| looks_ahead(scene, machines, physics, a, b))
@@ -364,7 +370,17 @@ struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    fn new(scene: &'a Scene, halo: &'a Halo, machines: &Machines, physics: &Physics, gravity: &Vec3) -> Self {
+    /// `free` is the free motion of the scene's own bodies. `reuse`: how far stones may have moved from their anchors, by their radius; 0 to look at all
+    /// where they stand.
+    fn new(
+        scene: &'a Scene,
+        halo: &'a Halo,
+        machines: &Machines,
+        physics: &Physics,
+        gravity: &Vec3,
+        mut free: Vec<(Inertia, Twist)>,
+        reuse: f64,
+    ) -> Self {
         let count = scene.grains.len() + halo.ghosts.len() + scene.statics.len() + scene.machine_bodies.len();
         let mut view = Self {
             candidates: Vec::with_capacity(count),
@@ -372,17 +388,17 @@ impl<'a> View<'a> {
             inertia: Vec::with_capacity(count),
             free_velocity: Vec::with_capacity(count),
         };
-        for body in scene.grains.iter().chain(&halo.ghosts).chain(&scene.statics) {
-            let (inertia, free) = motion::free_motion(body, gravity, physics.time_step);
-            let reach = motion::reach(body, &free, physics);
-            view.candidates.push(Candidate { body, reach, movable: inertia.is_movable() });
-            view.inertia.push(inertia);
-            view.free_velocity.push(free);
+        free.extend(motion::free_motions(&halo.ghosts, gravity, physics));
+        free.extend(motion::free_motions(&scene.statics, gravity, physics));
+        for (body, free) in scene.grains.iter().chain(&halo.ghosts).chain(&scene.statics).zip(free) {
+            view.candidates.push(candidate(body, &free, physics, reuse));
+            view.inertia.push(free.0);
+            view.free_velocity.push(free.1);
         }
         for body in &scene.machine_bodies {
             if let Some(free) = machines.free_twist(scene, body) {
                 let reach = motion::reach(body, &free, physics);
-                view.candidates.push(Candidate { body, reach, movable: true });
+                view.candidates.push(Candidate { body, reach, movable: true, slack: 0.0 });
                 view.inertia.push(Inertia::default());
                 view.free_velocity.push(free);
             }
@@ -423,13 +439,16 @@ impl<'a> View<'a> {
     }
 }
 
+fn candidate<'a>(body: &'a Body, free: &(Inertia, Twist), physics: &Physics, reuse: f64) -> Candidate<'a> {
+    let (inertia, twist) = free;
+    let reach = motion::reach(body, twist, physics);
+    Candidate { body, reach, movable: inertia.is_movable(), slack: anchor::slack(body, reuse) }
+}
+
 /// The boxes within which the own bodies look for contacts.
-fn reach_boxes(scene: &Scene, physics: &Physics, gravity: &Vec3) -> Vec<Aabb> {
-    let bounds = |body: &Body| {
-        let (_, free) = motion::free_motion(body, gravity, physics.time_step);
-        body.shape.aabb(&body.pose).inflated(motion::reach(body, &free, physics))
-    };
-    scene.grains.iter().map(bounds).collect()
+fn reach_boxes(scene: &Scene, free: &[(Inertia, Twist)], physics: &Physics, reuse: f64) -> Vec<Aabb> {
+    let bodies = scene.grains.iter().zip(free);
+    bodies.map(|(body, free)| candidate(body, free, physics, reuse).bounds()).collect()
 }
 
 /// The rank that looks at a pair. Where there is no grain to be near to, that of the machines, which keeps the impulses of such contacts.

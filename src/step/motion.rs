@@ -11,6 +11,7 @@
 //! which is the gyroscopic term of `f` in (28) to second order. The inverse inertia of the contact problem is `I(q*)⁻¹` too, so that
 //! impulses change `L` by exactly their moments.
 
+use crate::contact::anchor;
 use crate::geometry::{Mat3, Pose, Quat, Vec3};
 use crate::scene::{Body, Motion, Physics, Scene};
 use crate::solve::{Inertia, Twist};
@@ -66,6 +67,20 @@ pub fn free_motion(body: &Body, gravity: &Vec3, time_step: f64) -> (Inertia, Twi
         tensor = inverse_inertia(&(half_turn * body.pose.rotation), &inverse_moments);
     }
     (Inertia::new(1.0 / body.mass, &tensor), Twist::new(velocity, tensor * body.angular_momentum))
+}
+
+/// Of many bodies.
+pub fn free_motions(bodies: &[Body], gravity: &Vec3, physics: &Physics) -> Vec<(Inertia, Twist)> {
+    let of = |body: &Body| free_motion(body, gravity, physics.time_step);
+    bodies.par_iter().with_min_len(256).map(of).collect()
+}
+
+/// Stones that have moved are looked at anew in this step.
+pub fn anchor(grains: &mut [Body], free: &[(Inertia, Twist)], physics: &Physics) {
+    grains.par_iter_mut().zip(free).with_min_len(256).for_each(|(body, (_, twist))| {
+        let (reach, slack) = (reach(body, twist, physics), anchor::slack(body, physics.patch_reuse));
+        anchor::renew(body, reach, slack);
+    });
 }
 
 /// `R diag(1/I) Rᵀ`.

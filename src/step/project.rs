@@ -12,7 +12,7 @@
 
 use super::assemble::TakesPart;
 use super::halo::HaloMemory;
-use super::{Machines, StepError, View, correct, halo, hub, interface, pair_owner, reach_boxes};
+use super::{Machines, StepError, View, correct, halo, hub, interface, motion, pair_owner, reach_boxes};
 use crate::contact::detect::Detector;
 use crate::geometry::Vec3;
 use crate::scene::{Body, Physics, Scene};
@@ -71,9 +71,10 @@ impl Projector {
     ) -> Result<(f64, Round), StepError> {
         let (limit, no_gravity) = (physics.penetration_limit, Vec3::zeros());
         machines.stand(scene, comm)?;
-        let boxes = reach_boxes(scene, physics, &no_gravity);
+        let free = motion::free_motions(&scene.grains, &no_gravity, physics);
+        let boxes = reach_boxes(scene, &free, physics, 0.0);
         let halo = halo::exchange_ghosts(scene, &boxes, partition, &mut self.memory, comm);
-        let view = View::new(scene, &halo, machines, physics, &no_gravity);
+        let view = View::new(scene, &halo, machines, physics, &no_gravity, free, 0.0);
         let owns = |a: &Body, b: &Body, place: &Vec3| pair_owner(a, b, place, partition) == comm.rank();
         let meet = |a: &Body, b: &Body| {
             let law = scene.laws.between(a.material, b.material);

@@ -19,6 +19,7 @@ fn physics() -> Physics {
         penetration_correction: 0.1,
         correction_slop: 1e-5,
         penetration_limit: 0.0,
+        patch_reuse: 1e-4,
     }
 }
 
@@ -36,6 +37,7 @@ fn sphere(id: u64, radius: f64, position: Vec3, velocity: Vec3) -> Body {
         velocity,
         angular_velocity: Vec3::zeros(),
         angular_momentum: Vec3::zeros(),
+        anchor: None,
     }
 }
 

@@ -62,6 +62,7 @@ impl World {
             penetration_correction: 0.0,
             correction_slop: 0.0,
             penetration_limit: 0.0,
+            patch_reuse: 1e-4,
         };
         let options =
             Options { tolerance: 1e-12, maximum_sweeps: 50_000, check_every: 5, ..Options::default() };
@@ -87,6 +88,7 @@ impl World {
             velocity: Vec3::zeros(),
             angular_velocity: Vec3::zeros(),
             angular_momentum: Vec3::zeros(),
+            anchor: None,
         }
     }
 

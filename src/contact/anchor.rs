@@ -1,0 +1,141 @@
+//! Stones that hardly move keep their contact patches.
+//!
+//! A stone stays *anchored* at the pose where contacts were last looked for in full as long as none of its points has moved by more than its *slack* D, a
+//! small share of its bounding radius ρ (`solver.patch_reuse`), and as long as it looks about as far:
+//!
+//! ```text
+//! |Δx| + φ ρ ≤ D,        reach − 8 D ≤ reach now ≤ reach + D          φ the angle turned                                       (1)
+//! ```
+//!
+//! The patch of two stones is that of their anchors, searched further by 2 (D_a + D_b) so that nothing is missed, and carried along to first order: with δ
+//! the displacement of a body's material point since its anchor,
+//!
+//! ```text
+//! x_a' = x_a + δ_a(x_a),    x_b' = x_b + δ_b(x_b),    gap' = gap + n · (δ_b − δ_a),    n' = n                                   (2)
+//! ```
+//!
+//! Points that are then further apart than the pair looks are left out. What (2) neglects turns the normal by D/ρ, with the usual 1e-4 a ten-thousandth of a radian,
+//! and changes the gap of a point by D²/ρ. Points stay where they are on the bodies: the corner where one face is cut by another's side moves on by up to D (a
+//! micrometre for a stone of a centimetre), and with it its gap by D times the angle between the faces. Nothing is lost for stones that move: they are anchored anew
+//! in every step.
+//!
+//! Anchors are part of a body, of its digest and of checkpoints. So contacts are a function of the bodies alone, whichever rank looks for them, and
+//! whether or not the run was stopped in between.
+
+use super::odometer;
+use crate::geometry::{Aabb, Convex, Mat3, Pose, Shape, Vec3};
+use crate::scene::{Anchor, Body, Motion};
+
+/// How far the reach may fall, in slacks, before a stone is anchored anew: looking too far costs time.
+const WIDE: f64 = 8.0;
+
+/// D of (1), m; zero for bodies that have no anchor.
+pub fn slack(body: &Body, patch_reuse: f64) -> f64 {
+    match (&body.shape, body.motion) {
+        (Shape::Convex(Convex::Polyhedron(stone)), Motion::Free) => patch_reuse * stone.bounding_radius,
+        _ => 0.0,
+    }
+}
+
+/// Anchors a body anew unless (1) holds.
+pub fn renew(body: &mut Body, reach: f64, slack: f64) {
+    let holds = |anchor: &Anchor| {
+        let way = odometer::step(&anchor.pose, &body.pose);
+        way.length + way.turn * body.shape.bounding_radius() <= slack
+            && reach <= anchor.reach + slack
+            && reach >= anchor.reach - WIDE * slack
+    };
+    if slack == 0.0 {
+        body.anchor = None;
+    } else if !body.anchor.as_ref().is_some_and(holds) {
+        body.anchor = Some(Anchor { pose: body.pose, reach });
+    }
+}
+
+/// One body as detection sees it.
+#[derive(Clone, Copy)]
+pub struct Candidate<'a> {
+    pub body: &'a Body,
+    /// How far from its surface contacts are looked for, m, ≥ 0.
+    pub reach: f64,
+    pub movable: bool,
+    /// D of (1), m; zero to look at the body where it stands.
+    pub slack: f64,
+}
+
+impl<'a> Candidate<'a> {
+    fn anchor(&self) -> Option<&'a Anchor> {
+        self.body.anchor.as_ref().filter(|_| self.slack > 0.0)
+    }
+
+    /// Where the body is looked at.
+    pub fn pose(&self) -> &'a Pose {
+        self.anchor().map_or(&self.body.pose, |anchor| &anchor.pose)
+    }
+
+    /// How far from there contacts are looked for.
+    pub fn reach_there(&self) -> f64 {
+        self.anchor().map_or(self.reach, |anchor| anchor.reach + 2.0 * self.slack)
+    }
+
+    /// The box in which contacts are looked for.
+    pub fn bounds(&self) -> Aabb {
+        bounds(&self.body.shape, self.pose()).inflated(self.reach_there())
+    }
+
+    /// How far two bodies look for each other where they are looked at, and where they stand; `factor` of [`super::detect::Detector::detect`].
+    pub fn margins(pair: [&Self; 2], factor: f64) -> [f64; 2] {
+        let [there, here, slack] = pair.iter().fold([0.0; 3], |[there, here, slack], one| {
+            let own = one.anchor().map_or([one.reach, 0.0], |anchor| [anchor.reach, one.slack]);
+            [there + own[0], here + one.reach, slack + own[1]]
+        });
+        [factor * there + 2.0 * slack, factor * here]
+    }
+
+    /// From where the body is looked at to where it stands; none if that is the same.
+    pub fn carry(&self) -> Option<Carry> {
+        let Anchor { pose: from, .. } = self.anchor()?;
+        let to = &self.body.pose;
+        (from != to).then(|| Carry {
+            origin: from.position,
+            shift: to.position - from.position,
+            turn: (to.rotation * from.rotation.inverse()).to_rotation_matrix().into_inner()
+                - Mat3::identity(),
+        })
+    }
+}
+
+/// The box of a body. A half-space that looks along an axis fills only one side of it, so that a wall is not paired with every body.
+fn bounds(shape: &Shape, pose: &Pose) -> Aabb {
+    let mut bounds = shape.aabb(pose);
+    if let Shape::Convex(Convex::HalfSpace) = shape {
+        let normal = pose.direction(&Vec3::z());
+        let axis = normal.iamax();
+        // What is left of the other two leans by a nanometre in a thousand kilometres, which the micrometre covers.
+        if (0..3).all(|k| k == axis || normal[k].abs() <= 1e-15) {
+            let face = pose.position[axis];
+            if normal[axis] > 0.0 {
+                bounds.max[axis] = face + 1e-6;
+            } else {
+                bounds.min[axis] = face - 1e-6;
+            }
+        }
+    }
+    bounds
+}
+
+/// The small motion of a body since its anchor.
+#[derive(Clone, Copy, Debug)]
+pub struct Carry {
+    origin: Vec3,
+    shift: Vec3,
+    /// Rotation matrix less the identity.
+    turn: Mat3,
+}
+
+impl Carry {
+    /// δ of (2).
+    pub fn displacement(&self, point: &Vec3) -> Vec3 {
+        self.turn * (point - self.origin) + self.shift
+    }
+}
