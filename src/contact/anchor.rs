@@ -29,6 +29,9 @@ use crate::scene::{Anchor, Body, Motion};
 /// How far the reach may fall, in slacks, before a stone is anchored anew: looking too far costs time.
 const WIDE: f64 = 8.0;
 
+/// By which boxes are wider than need be, by the reach: pairs of boxes are then found anew when a stone has moved so far, and not whenever one is anchored anew.
+const WIDENED: f64 = 0.25;
+
 /// D of (1), m; zero for bodies that have no anchor.
 pub fn slack(body: &Body, patch_reuse: f64) -> f64 {
     match (&body.shape, body.motion) {
@@ -81,6 +84,11 @@ impl<'a> Candidate<'a> {
     /// The box in which contacts are looked for.
     pub fn bounds(&self) -> Aabb {
         bounds(&self.body.shape, self.pose()).inflated(self.reach_there())
+    }
+
+    /// A box that this one will not leave soon; the same for bodies without an anchor, which are likely to move.
+    pub fn widened(&self, bounds: &Aabb) -> Aabb {
+        self.anchor().map_or(*bounds, |anchor| bounds.inflated(WIDENED * anchor.reach))
     }
 
     /// How far two bodies look for each other where they are looked at, and where they stand; `factor` of [`super::detect::Detector::detect`].

@@ -33,6 +33,9 @@ pub struct Detector {
     boxes: Vec<Aabb>,
     movable: Vec<bool>,
     carries: Vec<Option<Carry>>,
+    /// Somewhat wider boxes, and the pairs of them that overlap: found anew when a box has left its wide one.
+    wide: Vec<Aabb>,
+    near: Vec<(u32, u32)>,
     pairs: Vec<(u32, u32)>,
     /// Of pairs of stones, ascending.
     hints: Vec<Remembered>,
@@ -110,13 +113,22 @@ impl Detector {
         });
         order.par_iter().with_min_len(256).map(|slot| at(slot).carry()).collect_into_vec(carries);
         let movable = order.iter().map(|slot| at(slot).movable);
-        let nothing_new = same && odometer.all_still() && movable.clone().eq(self.movable.iter().copied());
-        if !nothing_new {
+        let same = same && movable.clone().eq(self.movable.iter().copied());
+        if same && odometer.all_still() {
+            return;
+        }
+        let holds = |(wide, bounds): (&Aabb, &Aabb)| wide.contains(&bounds.min) && wide.contains(&bounds.max);
+        if !(same && self.wide.iter().zip(&*boxes).all(holds)) {
             self.movable.clear();
             self.movable.extend(movable);
+            self.wide.clear();
+            self.wide.extend(order.iter().zip(&*boxes).map(|(slot, bounds)| at(slot).widened(bounds)));
             // In the order of ids, so the pairs come out in the order of the keys.
-            self.broad.pairs(&self.boxes, &self.movable, &mut self.pairs);
+            self.broad.pairs(&self.wide, &self.movable, &mut self.near);
         }
+        let overlap = |&&(i, j): &&(u32, u32)| boxes[i as usize].overlaps(&boxes[j as usize]);
+        self.pairs.clear();
+        self.pairs.extend(self.near.iter().filter(overlap));
     }
 }
 

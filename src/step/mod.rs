@@ -232,7 +232,7 @@ impl<'c> Stepper<'c> {
             motion::predict(scene, physics); // (29)
             let free = motion::free_motions(&scene.grains, &gravity, physics);
             motion::anchor(&mut scene.grains, &free, physics);
-            let boxes = reach_boxes(scene, &free, physics, reuse);
+            let boxes = reach_boxes(scene, &free, physics, reuse, comm);
             (free, boxes)
         });
         let halo = timers.time(Phase::Halo, comm, || {
@@ -445,8 +445,17 @@ fn candidate<'a>(body: &'a Body, free: &(Inertia, Twist), physics: &Physics, reu
     Candidate { body, reach, movable: inertia.is_movable(), slack: anchor::slack(body, reuse) }
 }
 
-/// The boxes within which the own bodies look for contacts.
-fn reach_boxes(scene: &Scene, free: &[(Inertia, Twist)], physics: &Physics, reuse: f64) -> Vec<Aabb> {
+/// The boxes within which the own bodies look for contacts, for other ranks if there are any.
+fn reach_boxes(
+    scene: &Scene,
+    free: &[(Inertia, Twist)],
+    physics: &Physics,
+    reuse: f64,
+    comm: &dyn Comm,
+) -> Vec<Aabb> {
+    if comm.size() == 1 {
+        return Vec::new();
+    }
     let bodies = scene.grains.iter().zip(free);
     bodies.map(|(body, free)| candidate(body, free, physics, reuse).bounds()).collect()
 }

@@ -72,7 +72,7 @@ impl Projector {
         let (limit, no_gravity) = (physics.penetration_limit, Vec3::zeros());
         machines.stand(scene, comm)?;
         let free = motion::free_motions(&scene.grains, &no_gravity, physics);
-        let boxes = reach_boxes(scene, &free, physics, 0.0);
+        let boxes = reach_boxes(scene, &free, physics, 0.0, comm);
         let halo = halo::exchange_ghosts(scene, &boxes, partition, &mut self.memory, comm);
         let view = View::new(scene, &halo, machines, physics, &no_gravity, free, 0.0);
         let owns = |a: &Body, b: &Body, place: &Vec3| pair_owner(a, b, place, partition) == comm.rank();
