@@ -195,7 +195,8 @@ fn parallel(arguments: &RunArguments, begun: Instant) -> ExitCode {
 fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Ending, RunError> {
     let threads =
         arguments.threads.map_or_else(|| default_threads(comm.size()), |threads| threads.get().into());
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+    // This thread is one of them: a parallel loop then begins here at once, without waking another.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).use_current_thread().build_global();
     pool.map_err(|error| RunError::Options(format!("--threads {threads}: {error}")))?;
     let mut log = Log::new(comm.rank(), comm.size());
     let case = input::read_case_with(&arguments.case, &arguments.set);

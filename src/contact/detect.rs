@@ -7,7 +7,7 @@
 pub use super::anchor::Candidate;
 use super::anchor::Carry;
 use super::broad::BroadPhase;
-use super::hints::{Recall, Remembered};
+use super::hints::{Known, Pairs};
 use super::narrow::{Hint, Patch, collide};
 use super::odometer::{Odometer, Proof, Way};
 use crate::geometry::{Aabb, Convex, Shape, Vec3};
@@ -35,10 +35,9 @@ pub struct Detector {
     carries: Vec<Option<Carry>>,
     /// Somewhat wider boxes, and the pairs of them that overlap: found anew when a box has left its wide one.
     wide: Vec<Aabb>,
-    near: Vec<(u32, u32)>,
-    pairs: Vec<(u32, u32)>,
-    /// Of pairs of stones, ascending.
-    hints: Vec<Remembered>,
+    pairs: Pairs,
+    /// Calls so far.
+    calls: u64,
 }
 
 /// Pairs for one task of the parallel loop.
@@ -60,41 +59,37 @@ impl Detector {
         self.order.extend(0..candidates.len() as u32);
         // Few ascending runs: a sort that merges runs is quick.
         self.order.sort_by_key(|&slot| id(slot));
+        self.calls += 1;
         self.look_around(candidates);
-        let Self { order, boxes, pairs, hints, odometer, carries, .. } = self;
-        let ids = |&(i, j): &(u32, u32)| (id(order[i as usize]), id(order[j as usize]));
-        let mut rest = &mut hints[..];
-        let mut tasks: Vec<Task> = Vec::with_capacity(pairs.len() / CHUNK + 1);
-        for pairs in pairs.chunks(CHUNK) {
-            let last = pairs.last().map(ids);
-            let end = rest.partition_point(|remembered| Some(remembered.pair) <= last);
-            let (own, others) = std::mem::take(&mut rest).split_at_mut(end);
-            rest = others;
-            let (contacts, hints) = (Vec::with_capacity(CHUNK / 2), Vec::with_capacity(CHUNK));
-            tasks.push(Task { pairs, recall: Recall::new(own), contacts, hints });
-        }
-        tasks.par_iter_mut().for_each(|task| {
-            for &(i, j) in task.pairs {
-                let slots = [order[i as usize], order[j as usize]];
-                let [a, b] = slots.map(|slot| &candidates[slot as usize]);
-                let own = || owns(a.body, b.body, &boxes[i as usize].min.sup(&boxes[j as usize].min));
-                let pair = Pair {
-                    candidates: [a, b],
-                    slots,
-                    still: odometer.is_still(i) && odometer.is_still(j),
-                    way: || odometer.way(i) + odometer.way(j),
-                    carries: [&carries[i as usize], &carries[j as usize]],
-                };
-                task.collide(&pair, own, &meet);
-            }
-        });
-        let mut contacts = Vec::with_capacity(tasks.iter().map(|task| task.contacts.len()).sum());
-        let mut remembered = Vec::with_capacity(tasks.iter().map(|task| task.hints.len()).sum());
-        for task in &mut tasks {
-            contacts.append(&mut task.contacts);
-            remembered.append(&mut task.hints);
-        }
-        self.hints = remembered;
+        let Self { order, boxes, pairs, odometer, carries, calls, .. } = self;
+        let now = *calls;
+        let parts = pairs.places.par_chunks(CHUNK).zip(pairs.known.par_chunks_mut(CHUNK));
+        let found: Vec<Vec<Contact>> = parts
+            .map(|(pairs, known)| {
+                let mut contacts = Vec::with_capacity(CHUNK);
+                for (&(i, j), known) in pairs.iter().zip(known) {
+                    let [one, other] = [&boxes[i as usize], &boxes[j as usize]];
+                    if !one.overlaps(other) {
+                        continue;
+                    }
+                    let slots = [order[i as usize], order[j as usize]];
+                    let [a, b] = slots.map(|slot| &candidates[slot as usize]);
+                    let pair = Pair {
+                        candidates: [a, b],
+                        slots,
+                        still: odometer.is_still(i) && odometer.is_still(j),
+                        now,
+                        way: || odometer.way(i) + odometer.way(j),
+                        carries: [&carries[i as usize], &carries[j as usize]],
+                    };
+                    let own = || owns(a.body, b.body, &one.min.sup(&other.min));
+                    pair.collide(own, &meet, known, &mut contacts);
+                }
+                contacts
+            })
+            .collect();
+        let mut contacts = Vec::with_capacity(found.iter().map(Vec::len).sum());
+        found.into_iter().for_each(|mut found| contacts.append(&mut found));
         debug_assert!(contacts.is_sorted_by_key(|contact: &Contact| contact.key));
         contacts
     }
@@ -123,21 +118,11 @@ impl Detector {
             self.movable.extend(movable);
             self.wide.clear();
             self.wide.extend(order.iter().zip(&*boxes).map(|(slot, bounds)| at(slot).widened(bounds)));
+            let ids = order.iter().map(|slot| at(slot).body.id).collect();
             // In the order of ids, so the pairs come out in the order of the keys.
-            self.broad.pairs(&self.wide, &self.movable, &mut self.near);
+            self.pairs.renew(ids, |places| self.broad.pairs(&self.wide, &self.movable, places));
         }
-        let overlap = |&&(i, j): &&(u32, u32)| boxes[i as usize].overlaps(&boxes[j as usize]);
-        self.pairs.clear();
-        self.pairs.extend(self.near.iter().filter(overlap));
     }
-}
-
-/// Some pairs, what is remembered of them, and what they give.
-struct Task<'a> {
-    pairs: &'a [(u32, u32)],
-    recall: Recall<'a>,
-    contacts: Vec<Contact>,
-    hints: Vec<Remembered>,
 }
 
 /// Two bodies, the lower id first.
@@ -147,19 +132,22 @@ struct Pair<'a, W> {
     slots: [u32; 2],
     /// Whether both are looked at where they were the last time, and as far.
     still: bool,
+    /// Which call of [`Detector::detect`] this is.
+    now: u64,
     /// Of both.
     way: W,
     carries: [&'a Option<Carry>; 2],
 }
 
-impl Task<'_> {
+impl<W: Fn() -> Way> Pair<'_, W> {
     fn collide(
-        &mut self,
-        pair: &Pair<impl Fn() -> Way>,
+        &self,
         own: impl Fn() -> bool,
         meet: &(impl Fn(&Body, &Body) -> Option<f64> + Sync),
+        known: &mut Option<Box<Known>>,
+        contacts: &mut Vec<Contact>,
     ) {
-        let Pair { candidates: [a, b], slots, .. } = *pair;
+        let Self { candidates: [a, b], slots, .. } = *self;
         let margins = || {
             let factor = own().then(|| meet(a.body, b.body)).flatten();
             factor.map(|factor| Candidate::margins([a, b], factor))
@@ -167,36 +155,34 @@ impl Task<'_> {
         let margin = || margins().map(|[_, here]| here);
         let mut touch = |parts: [u16; 2], patch: Patch| {
             let key = ManifoldKey { bodies: [a.body.id, b.body.id], parts };
-            self.contacts.push(Contact { key, slots, patch });
+            contacts.push(Contact { key, slots, patch });
         };
         match (&a.body.shape, &b.body.shape) {
             // Only two stones are worth remembering: everything else is cheap, and clusters have several pairs of parts.
             (Shape::Convex(one @ Convex::Polyhedron(_)), Shape::Convex(other @ Convex::Polyhedron(_))) => {
-                let ids = (a.body.id, b.body.id);
-                let mut known = self.recall.take(ids);
-                let way = (pair.way)();
-                // The widest that any law looks.
-                let apart =
-                    known.apart.is_some_and(|proof| proof.holds(way, a.reach_there() + b.reach_there()));
-                if !apart && !(pair.still && known.looked) {
-                    let Some([margin, _]) = margins() else { return };
-                    let patch = collide((one, a.pose()), (other, b.pose()), margin, &mut known.hint);
-                    let between = b.pose().position - a.pose().position;
-                    let radii = [one.bounding_radius(), other.bounding_radius()];
-                    let gap = known.hint.gap().filter(|_| patch.is_none());
-                    known.apart = gap.map(|gap| Proof::new(gap, &between, radii, way));
-                    known.patch = patch.map(Box::new);
-                    known.looked = true;
+                let known = known.get_or_insert_default();
+                if !self.still || known.looked + 1 != self.now {
+                    let way = (self.way)();
+                    // The widest that any law looks.
+                    let reach = a.reach_there() + b.reach_there();
+                    if !known.apart.is_some_and(|proof| proof.holds(way, reach)) {
+                        let Some([margin, _]) = margins() else { return };
+                        let patch = collide((one, a.pose()), (other, b.pose()), margin, &mut known.hint);
+                        let between = b.pose().position - a.pose().position;
+                        let radii = [one.bounding_radius(), other.bounding_radius()];
+                        let gap = known.hint.gap().filter(|_| patch.is_none());
+                        known.apart = gap.map(|gap| Proof::new(gap, &between, radii, way));
+                        known.patch = patch.map(Box::new);
+                    }
                 }
-                if let Some(patch) = &known.patch {
-                    let Some([there, here]) = margins() else { return };
-                    let carried = match pair.carries {
-                        [None, None] if there == here => Some((**patch).clone()),
-                        carries => patch.carried(carries, here),
-                    };
-                    carried.into_iter().for_each(|patch| touch([0, 0], patch));
-                }
-                self.hints.push(Remembered { pair: ids, known });
+                known.looked = self.now;
+                let Some(patch) = &known.patch else { return };
+                let Some([there, here]) = margins() else { return };
+                let carried = match self.carries {
+                    [None, None] if there == here => Some((**patch).clone()),
+                    carries => patch.carried(carries, here),
+                };
+                carried.into_iter().for_each(|patch| touch([0, 0], patch));
             }
             (Shape::Convex(one), Shape::Convex(other)) => {
                 let Some(margin) = margin() else { return };

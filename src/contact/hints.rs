@@ -4,44 +4,45 @@ use super::narrow::{Hint, Patch};
 use super::odometer::Proof;
 use crate::scene::BodyId;
 
-/// What is known of a pair, the lower id first.
-pub struct Remembered {
-    pub pair: (BodyId, BodyId),
-    pub known: Known,
-}
-
 #[derive(Default)]
 pub struct Known {
     /// That it was apart, if so.
     pub apart: Option<Proof>,
     pub hint: Hint,
-    /// Whether what follows is that of the last time.
-    pub looked: bool,
-    /// Where the two are looked at.
+    /// The call in which it was last looked at.
+    pub looked: u64,
+    /// What was found there then, where the two are looked at.
     pub patch: Option<Box<Patch>>,
 }
 
-/// Takes what is known out of a stretch of what was remembered, for ascending pairs.
-pub struct Recall<'a> {
-    rest: std::slice::IterMut<'a, Remembered>,
+/// Pairs of bodies that may touch.
+#[derive(Default)]
+pub struct Pairs {
+    /// Of all bodies, ascending.
+    ids: Vec<BodyId>,
+    /// Two places among the ids, ascending.
+    pub places: Vec<(u32, u32)>,
+    /// By pair; none for those not worth remembering.
+    pub known: Vec<Option<Box<Known>>>,
 }
 
-impl<'a> Recall<'a> {
-    pub fn new(remembered: &'a mut [Remembered]) -> Self {
-        Self { rest: remembered.iter_mut() }
-    }
-
-    /// What is known of a pair: nothing if it was not looked at. Pairs are asked for in ascending order.
-    pub fn take(&mut self, pair: (BodyId, BodyId)) -> Known {
-        while let Some(next) = self.rest.as_slice().first() {
-            if next.pair > pair {
-                break;
+impl Pairs {
+    /// Other bodies, or other pairs of them, which `find` writes into a list: what is known of pairs that stay is kept.
+    pub fn renew(&mut self, ids: Vec<BodyId>, find: impl FnOnce(&mut Vec<(u32, u32)>)) {
+        let mut old = std::mem::replace(self, Self { ids, ..Self::default() });
+        find(&mut self.places);
+        let of = |ids: &[BodyId], (i, j): (u32, u32)| (ids[i as usize], ids[j as usize]);
+        let mut next = 0;
+        let recalled = self.places.iter().map(|&places| {
+            let pair = of(&self.ids, places);
+            while next < old.places.len() && of(&old.ids, old.places[next]) < pair {
+                next += 1;
             }
-            let found = self.rest.next().filter(|found| found.pair == pair);
-            if let Some(found) = found {
-                return std::mem::take(&mut found.known);
+            match old.places.get(next) {
+                Some(&places) if of(&old.ids, places) == pair => old.known[next].take(),
+                _ => None,
             }
-        }
-        Known::default()
+        });
+        self.known = recalled.collect();
     }
 }

@@ -3,6 +3,7 @@
 use super::BodyId;
 use crate::geometry::Vec3;
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 
 /// Names the contact of two convex parts of two bodies: the lower body id first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -18,6 +19,9 @@ pub struct StoredImpulse {
     pub feature: u32,
     pub impulse: Vec3,
 }
+
+/// Those of one contact; most have one or two points.
+pub type StoredPoints = SmallVec<[StoredImpulse; 2]>;
 
 /// Impulses by contact. An entry lives with its *home*, the first of its two bodies that moves freely: on that body's rank,
 /// and it travels with that body.

@@ -5,7 +5,7 @@ pub mod impulses;
 pub mod laws;
 
 pub use body::{Anchor, Body, BodyId, Motion};
-pub use impulses::{Impulses, ManifoldKey, StoredImpulse};
+pub use impulses::{Impulses, ManifoldKey, StoredImpulse, StoredPoints};
 pub use laws::{Activation, ContactLaw, LawTable};
 
 use crate::geometry::{Pose, Vec3};

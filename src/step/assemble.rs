@@ -5,11 +5,12 @@ use super::machines::Machines;
 use crate::contact::detect::{Candidate, Contact};
 use crate::geometry::Vec3;
 use crate::scene::{
-    Activation, Body, BodyId, ContactLaw, Impulses, ManifoldKey, Motion, Scene, StoredImpulse,
+    Activation, Body, BodyId, ContactLaw, Impulses, ManifoldKey, Motion, Scene, StoredImpulse, StoredPoints,
 };
 use crate::solve::hub::HubPoint;
 use crate::solve::problem::contact_frame;
 use crate::solve::{Inertia, Manifold, Point, Problem, Twist};
+use rayon::prelude::*;
 use smallvec::SmallVec;
 
 /// What the contact problem leaves out of a point and later steps ask for again.
@@ -33,6 +34,10 @@ pub fn home(bodies: [&Body; 2]) -> BodyId {
     if rank(bodies[0]) <= rank(bodies[1]) { bodies[0].id } else { bodies[1].id }
 }
 
+/// Contacts for one task of the parallel loop.
+const CHUNK: usize = 512;
+
+#[derive(Default)]
 pub struct Assembled {
     pub problem: Problem,
     /// One for each point of the problem.
@@ -85,10 +90,24 @@ pub fn assemble(
     free_velocity: Vec<Twist>,
     parts: &Parts,
 ) -> Assembled {
+    let pieces: Vec<Assembled> = contacts.par_chunks(CHUNK).map(|contacts| piece(contacts, parts)).collect();
     let problem = Problem { inertia, free_velocity, ..Default::default() };
-    let mut assembled = Assembled { problem, points: Vec::new(), hub: Vec::new() };
+    let mut assembled = Assembled { problem, ..Default::default() };
+    let total = |count: fn(&Assembled) -> usize| pieces.iter().map(count).sum();
+    let points = total(|piece| piece.points.len());
+    assembled.problem.manifolds.reserve(total(|piece| piece.problem.manifolds.len()));
+    assembled.problem.points.reserve(points);
+    assembled.points.reserve(points);
+    pieces.into_iter().for_each(|piece| assembled.append(piece));
+    assembled
+}
+
+/// Some contacts, without the bodies.
+fn piece(contacts: &[Contact], parts: &Parts) -> Assembled {
+    let mut assembled = Assembled::default();
     assembled.problem.manifolds.reserve(contacts.len());
-    assembled.points.reserve(contacts.len() * 4);
+    assembled.problem.points.reserve(contacts.len() * 3);
+    assembled.points.reserve(contacts.len() * 3);
     for contact in contacts {
         let bodies = contact.slots.map(|slot| parts.candidates[slot as usize].body);
         let Some(law) = parts.scene.laws.between(bodies[0].material, bodies[1].material) else { continue };
@@ -104,6 +123,15 @@ pub fn assemble(
 }
 
 impl Assembled {
+    fn append(&mut self, mut other: Assembled) {
+        let first = self.problem.points.len() as u32;
+        other.problem.manifolds.iter_mut().for_each(|manifold| manifold.first_point += first);
+        self.problem.manifolds.append(&mut other.problem.manifolds);
+        self.problem.points.append(&mut other.problem.points);
+        self.points.append(&mut other.points);
+        self.hub.append(&mut other.hub);
+    }
+
     /// Takes the contacts of some bodies out of the problem and puts them among those of the hub phase.
     pub fn separate(&mut self, hubs: &[BodyId]) {
         let problem = &mut self.problem;
@@ -162,8 +190,7 @@ struct Assembler<'a> {
 impl Assembler<'_> {
     fn add_manifold(&self, assembled: &mut Assembled) {
         let first_point = assembled.problem.points.len() as u32;
-        let (found, old) = (self.points(), self.old());
-        let impact = self.impact(&found);
+        let ((found, impact), old) = (self.points(), self.old());
         for (info, arms) in &found {
             let impulse = self.carried(old, info.feature);
             let bias = self.bias(info, arms, &impact);
@@ -178,8 +205,7 @@ impl Assembler<'_> {
     }
 
     fn machine_contact(&self) -> Option<HubContact> {
-        let (found, old) = (self.points(), self.old());
-        let impact = self.impact(&found);
+        let ((found, impact), old) = (self.points(), self.old());
         let (mut points, mut infos) = (Vec::new(), Vec::new());
         for (info, arms) in &found {
             points.push(HubPoint {
@@ -196,8 +222,8 @@ impl Assembler<'_> {
         (!points.is_empty()).then_some(HubContact { key, slots, frame, friction, points, infos })
     }
 
-    /// The points that take part, with their arms.
-    fn points(&self) -> Points {
+    /// The points that take part, with their arms, and how they meet.
+    fn points(&self) -> (Points, Option<Impact>) {
         let active = |info: &PointInfo, arms: &[Vec3; 2]| match (self.law.activation, self.parts.takes_part) {
             (Activation::Predictive, _) | (_, TakesPart::All) => true,
             (_, TakesPart::Closed) => info.gap <= 0.0,
@@ -209,9 +235,10 @@ impl Assembler<'_> {
             (PointInfo { feature: point.feature, gap: point.gap, position, since_impact: 0.0 }, arms)
         });
         let mut found: Points = points.filter(|(info, arms)| active(info, arms)).collect();
-        let since_impact = self.impact(&found).map_or(0.0, |impact| impact.since);
+        let impact = self.impact(&found);
+        let since_impact = impact.as_ref().map_or(0.0, |impact| impact.since);
         found.iter_mut().for_each(|(info, _)| info.since_impact = since_impact);
-        found
+        (found, impact)
     }
 
     /// None where the law or the limit of overlap does not ask for it, or nothing takes part.
@@ -316,7 +343,7 @@ pub fn impulses_of<'a>(
     assembled: &'a Assembled,
     solved: &'a [[f64; 3]],
     hub: &'a [[f64; 3]],
-) -> impl Iterator<Item = (BodyId, ManifoldKey, Vec<StoredImpulse>)> + 'a {
+) -> impl Iterator<Item = (BodyId, ManifoldKey, StoredPoints)> + 'a {
     let problem = &assembled.problem;
     let bodies = |slots: [u32; 2]| slots.map(|slot| candidates[slot as usize].body);
     let stored = |frame: &[Vec3; 3], info: &PointInfo, impulse: &[f64; 3]| StoredImpulse {

@@ -14,7 +14,7 @@ const MOST_CELLS: usize = 1 << 20;
 const WORK_OF_A_GRAIN: i64 = 2;
 
 /// What each grain of this rank cost in the last step, in contact points.
-pub(super) fn work(scene: &Scene, contacts: &[ContactView]) -> Vec<i64> {
+fn work(scene: &Scene, contacts: &[ContactView]) -> Vec<i64> {
     let mut work = vec![WORK_OF_A_GRAIN; scene.grains.len()];
     for id in contacts.iter().flat_map(|contact| contact.bodies) {
         if let Ok(place) = scene.grains.binary_search_by_key(&id, |body| body.id) {
@@ -24,16 +24,23 @@ pub(super) fn work(scene: &Scene, contacts: &[ContactView]) -> Vec<i64> {
     work
 }
 
-/// Whether it is time to cut space anew: looked at every [`BALANCE_EVERY`] steps. Collective.
-pub(super) fn is_due(scene: &Scene, work: &[i64], options: &DecompositionOptions, comm: &dyn Comm) -> bool {
+/// What each grain cost, if it is time to cut space anew: looked at every [`BALANCE_EVERY`] steps. Collective.
+pub(super) fn due(
+    scene: &Scene,
+    contacts: &[ContactView],
+    options: &DecompositionOptions,
+    comm: &dyn Comm,
+) -> Option<Vec<i64>> {
     if comm.size() == 1 || !scene.step.is_multiple_of(BALANCE_EVERY) {
-        return false;
+        return None;
     }
+    let work = work(scene, contacts);
     let own: i64 = work.iter().sum();
     let (mut total, mut most) = ([own], [own as f64]);
     comm.sum_i64(&mut total);
     comm.max_f64(&mut most);
-    most[0] * comm.size() as f64 > options.imbalance_threshold * (total[0] as f64).max(1.0)
+    let uneven = most[0] * comm.size() as f64 > options.imbalance_threshold * (total[0] as f64).max(1.0);
+    uneven.then_some(work)
 }
 
 /// Cuts the space that the grains take up; `work` has an entry for each grain of this rank. Collective.

@@ -8,7 +8,7 @@
 //! - *migrant*: old owner → new owner, when the centre has crossed into another rank's cell. The whole body and its impulses.
 
 use crate::geometry::{Aabb, Convex, Shape};
-use crate::scene::{Body, BodyId, Impulses, ManifoldKey, Scene, StoredImpulse};
+use crate::scene::{Body, BodyId, Impulses, ManifoldKey, Scene, StoredPoints};
 use decomposition::{Comm, Partition};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -23,7 +23,7 @@ struct Parcel {
     body: Body,
     /// Whether the body's shape has come along; if not, it came with the last step's ghost.
     shaped: bool,
-    impulses: Vec<(ManifoldKey, Vec<StoredImpulse>)>,
+    impulses: Vec<(ManifoldKey, StoredPoints)>,
     /// Where it is present, owner included. Empty for a migrant.
     ranks: Ranks,
 }
@@ -147,12 +147,12 @@ pub fn migrate(scene: &mut Scene, partition: &Partition, comm: &dyn Comm) -> usi
 
 /// Collective. Impulses that this rank solved go to the ranks that own their homes: `owner_of` says which, for homes that are ghosts here.
 pub fn store_impulses(
-    solved: impl Iterator<Item = (BodyId, ManifoldKey, Vec<StoredImpulse>)>,
+    solved: impl Iterator<Item = (BodyId, ManifoldKey, StoredPoints)>,
     owner_of: impl Fn(BodyId) -> Option<usize>,
     comm: &dyn Comm,
 ) -> Impulses {
     let mut kept = Impulses::default();
-    let mut outgoing = BTreeMap::<usize, Vec<(BodyId, ManifoldKey, Vec<StoredImpulse>)>>::new();
+    let mut outgoing = BTreeMap::<usize, Vec<(BodyId, ManifoldKey, StoredPoints)>>::new();
     for (home, key, points) in solved {
         match owner_of(home) {
             None => kept.push(home, key, points),
@@ -171,7 +171,7 @@ pub fn store_impulses(
 }
 
 fn parcel(body: &Body, impulses: &Impulses, ranks: Ranks) -> Parcel {
-    let impulses = impulses.of_home(body.id).map(|(key, points)| (key, points.to_vec())).collect();
+    let impulses = impulses.of_home(body.id).map(|(key, points)| (key, points.into())).collect();
     Parcel { body: body.clone(), shaped: true, impulses, ranks }
 }
 

@@ -31,6 +31,7 @@ use crate::solve::{self, Blocks, Inertia, Manifold, Residual, Solution, Twist};
 use assemble::{Assembled, HubContact, Parts, PointInfo, TakesPart};
 use decomposition::{Comm, ExactSum, Partition};
 use halo::{Halo, HaloMemory};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// How space is shared among ranks.
@@ -293,15 +294,10 @@ impl<'c> Stepper<'c> {
             machines.finish(scene, &solution.hub.velocities, &ways, &touched, comm)
         })?;
         timers.time(Phase::Finish, comm, || {
-            for (slot, body) in scene.grains.iter_mut().enumerate() {
-                motion::finish(
-                    body,
-                    &inertia[slot],
-                    &free_velocity[slot],
-                    &solution.velocities[slot],
-                    physics,
-                ); // (30)
-            }
+            scene.grains.par_iter_mut().with_min_len(256).enumerate().for_each(|(slot, body)| {
+                let (inertia, free) = (&inertia[slot], &free_velocity[slot]);
+                motion::finish(body, inertia, free, &solution.velocities[slot], physics); // (30)
+            });
             correct::apply(&mut scene.grains, &shifts, physics);
             motion::finish_statics(scene, physics);
             scene.impulses = impulses;
@@ -310,8 +306,7 @@ impl<'c> Stepper<'c> {
         let left = timers
             .time(Phase::Correct, comm, || projector.project(scene, machines, physics, partition, comm))?;
         let moved = timers.time(Phase::Migrate, comm, || {
-            let work = balance::work(scene, &self.contacts);
-            if balance::is_due(scene, &work, &self.decomposition, comm) {
+            if let Some(work) = balance::due(scene, &self.contacts, &self.decomposition, comm) {
                 *partition = balance::partition(scene, &work, &self.decomposition, Some(partition), comm);
             }
             halo::migrate(scene, partition, comm)

@@ -30,7 +30,7 @@ const TURN: usize = 50;
 
 fn main() {
     let steps = std::env::args().nth(1).and_then(|word| word.parse().ok()).unwrap_or(1000);
-    rayon::ThreadPoolBuilder::new().num_threads(1).build_global().expect("one thread");
+    rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global().expect("one thread");
     let (scene, mut physics) = stones1000(SCENE);
     physics.penetration_correction = 0.1;
     physics.correction_slop = 1e-5;
