@@ -83,13 +83,13 @@ const CHUNK: usize = 32;
 
 impl Blocks {
     /// `shared` tells whether a slot's body takes part in manifolds of other ranks. The void body is the slot after the last.
-    pub fn new(problem: &Problem, colours: &Colours, shared: impl Fn(u32) -> bool) -> Self {
+    pub fn new(problem: &Problem, colours: &Colours, shared: impl Fn(u32) -> bool + Sync) -> Self {
         let mut of = Self::default();
         let groups = of.arrange(problem, colours, shared);
         let rows = of.blocks.last().map_or(0, |block| block.end_row as usize);
-        of.rows.resize(rows, Row::default());
-        of.weights.resize(rows, Weights::default());
-        of.origin.resize(rows, [NOTHING; LANES]);
+        empty(&mut of.rows, rows, Row::default());
+        empty(&mut of.weights, rows, Weights::default());
+        empty(&mut of.origin, rows, [NOTHING; LANES]);
         let (mut rows, mut weights, mut origin) = (&mut of.rows[..], &mut of.weights[..], &mut of.origin[..]);
         let mut tasks = Vec::with_capacity(groups.len() / CHUNK + 1);
         for (groups, blocks) in groups.chunks(CHUNK).zip(of.blocks.chunks_mut(CHUNK)) {
@@ -131,45 +131,75 @@ impl Blocks {
     }
 
     /// Decides which manifolds share a block, and where its rows are.
+    ///
+    /// Manifolds with equally many points share blocks, so that little is padded; blocks follow one another by the bodies that they move, which is by
+    /// place where grains were put down in rows: a thread that has the first half of every colour has the same bodies each time.
     fn arrange(
         &mut self,
         problem: &Problem,
         colours: &Colours,
-        shared: impl Fn(u32) -> bool,
+        shared: impl Fn(u32) -> bool + Sync,
     ) -> Vec<[u32; LANES]> {
-        let count = |manifold: u32| problem.points_of(manifold as usize).len();
-        let is_interior =
-            |manifold: u32| !problem.manifolds[manifold as usize].slots.iter().any(|&slot| shared(slot));
-        let mut by_colour: Vec<Vec<u32>> = vec![Vec::new(); colours.count];
+        let mut by_colour: Vec<Vec<Member>> = vec![Vec::new(); colours.count];
         for (index, &colour) in colours.of.iter().enumerate() {
-            by_colour[colour as usize].push(index as u32);
+            by_colour[colour as usize].push(Member { index: index as u32, ..Member::default() });
         }
+        by_colour.par_iter_mut().for_each(|members| {
+            members.iter_mut().for_each(|member| *member = Member::new(member.index, problem, &shared));
+            members.sort_unstable();
+        });
         let mut groups = Vec::with_capacity(problem.manifolds.len() / LANES + 2 * colours.count);
+        let mut rows = Vec::with_capacity(groups.capacity());
         let mut next_row = 0;
-        for manifolds in &mut by_colour {
-            // Manifolds with equally many points share blocks, so that little is padded; blocks follow one another by id, which is by place
-            // where grains were put down in rows: a thread that has the first half of every colour has the same bodies each time.
-            manifolds.sort_by_cached_key(|&manifold| (is_interior(manifold), count(manifold), manifold));
-            let boundary = manifolds.partition_point(|&manifold| !is_interior(manifold));
-            let mut push = |manifolds: &[u32]| {
-                let first = self.blocks.len();
-                let mut members: Vec<&[u32]> = manifolds.chunks(LANES).collect();
-                members.sort_by_key(|members| members[0]);
-                for members in members {
-                    let depth = members.iter().map(|&manifold| count(manifold)).max().unwrap_or(0) as u32;
-                    let rows = (next_row, next_row + depth);
-                    self.blocks.push(Block { first_row: rows.0, end_row: rows.1, ..Default::default() });
+        for members in &by_colour {
+            let boundary = members.partition_point(|member| !member.interior);
+            let mut push = |members: &[Member]| {
+                let first = groups.len();
+                let mut together: Vec<&[Member]> = members.chunks(LANES).collect();
+                together.sort_by_key(|members| members[0].moves);
+                for members in together {
+                    let depth = members.iter().map(|member| member.points).max().unwrap_or(0);
+                    rows.push((next_row, next_row + depth));
                     next_row += depth;
-                    let member = |lane: usize| members.get(lane).copied().unwrap_or(NOTHING);
+                    let member = |lane: usize| members.get(lane).map_or(NOTHING, |member| member.index);
                     groups.push(std::array::from_fn(member));
                 }
-                first..self.blocks.len()
+                first..groups.len()
             };
-            let phase =
-                Phase { boundary: push(&manifolds[..boundary]), interior: push(&manifolds[boundary..]) };
+            let phase = Phase { boundary: push(&members[..boundary]), interior: push(&members[boundary..]) };
             self.phases.push(phase);
         }
+        let block = |&(first_row, end_row): &(u32, u32)| Block { first_row, end_row, ..Default::default() };
+        rows.par_iter().with_min_len(CHUNK).map(block).collect_into_vec(&mut self.blocks);
         groups
+    }
+}
+
+/// Fills a list, on all threads: for large problems writing so much takes as long as working it out.
+fn empty<T: Copy + Send + Sync>(list: &mut Vec<T>, count: usize, value: T) {
+    (0..count).into_par_iter().with_min_len(1024).map(|_| value).collect_into_vec(list);
+}
+
+/// A manifold on its way into a block; the order of the fields is the order in a colour.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Member {
+    interior: bool,
+    points: u32,
+    /// The first slot that it moves: a wall touches bodies everywhere.
+    moves: u32,
+    index: u32,
+}
+
+impl Member {
+    fn new(index: u32, problem: &Problem, shared: impl Fn(u32) -> bool) -> Self {
+        let slots = problem.manifolds[index as usize].slots;
+        let movable = slots.into_iter().filter(|&slot| problem.inertia[slot as usize].is_movable());
+        Self {
+            interior: !slots.iter().any(|&slot| shared(slot)),
+            points: problem.points_of(index as usize).len() as u32,
+            moves: movable.min().unwrap_or(NOTHING),
+            index,
+        }
     }
 }
 

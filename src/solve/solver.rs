@@ -132,7 +132,7 @@ pub fn solve(
     hub: &Hub,
     colours: &Colours,
     options: &Options,
-    shared: impl Fn(u32) -> bool,
+    shared: impl Fn(u32) -> bool + Sync,
     interface: &mut dyn Interface,
 ) -> Solution {
     solve_in(Blocks::new(problem, colours, shared), problem, hub, options, interface).0

@@ -45,7 +45,7 @@ impl<'t> Sweep<'t> {
         hub: &Hub,
         colours: &Colours,
         law: LocalLaw,
-        shared: impl Fn(u32) -> bool,
+        shared: impl Fn(u32) -> bool + Sync,
         team: &'t Team,
     ) -> Self {
         Self::of(Blocks::new(problem, colours, shared), problem, hub, law, team)

@@ -73,7 +73,7 @@ pub fn correct(
     step: &Step,
     blocks: Option<Blocks>,
     physics: &Physics,
-    shared: impl Fn(u32) -> bool,
+    shared: impl Fn(u32) -> bool + Sync,
     interface: &mut dyn Interface,
     comm: &dyn Comm,
 ) -> Option<Shifts> {

@@ -125,7 +125,7 @@ pub fn shifts(
     step: &Step,
     solution: &Solution,
     physics: &Physics,
-    shared: impl Fn(u32) -> bool,
+    shared: impl Fn(u32) -> bool + Sync,
     interface: &mut dyn Interface,
     comm: &dyn Comm,
 ) -> Option<Shifts> {
