@@ -35,6 +35,9 @@ pub const PARALLEL_BLOCKS: usize = 16;
 /// Below this many rows what happens between sweeps stays on one thread.
 const PARALLEL_ROWS: usize = 200;
 
+/// Blocks whose terms of the residual stay in the nearest cache until they are added up.
+const MEASURED_TOGETHER: usize = 32;
+
 /// Blocks between two looks at the mail while ranks wait for each other: some microseconds, as long as a message takes.
 const AHEAD_BLOCKS: usize = 8;
 
@@ -134,20 +137,22 @@ impl<'t> Sweep<'t> {
     pub fn measure(&self) -> Partial {
         let Blocks { blocks, rows, weights, .. } = &self.blocks;
         let measured = |blocks: &[Block]| {
-            let mut terms: Vec<Terms> = Vec::with_capacity(blocks.len());
-            // SAFETY: slots, rows and weights were made for these arrays.
-            unsafe {
-                kernel::measure_all(
-                    blocks,
-                    rows,
-                    weights,
-                    &self.velocities,
-                    &self.free_velocities,
-                    &mut terms,
-                );
-            }
             let mut partial = Partial::default();
-            terms.iter().for_each(|terms| partial.add_lanes(terms));
+            let mut terms: Vec<Terms> = Vec::with_capacity(MEASURED_TOGETHER);
+            for blocks in blocks.chunks(MEASURED_TOGETHER) {
+                // SAFETY: slots, rows and weights were made for these arrays.
+                unsafe {
+                    kernel::measure_all(
+                        blocks,
+                        rows,
+                        weights,
+                        &self.velocities,
+                        &self.free_velocities,
+                        &mut terms,
+                    );
+                }
+                terms.drain(..).for_each(|terms| partial.add_lanes(&terms));
+            }
             partial
         };
         let mut partial = if self.team.size() == 1 || blocks.len() < PARALLEL_BLOCKS {

@@ -24,16 +24,28 @@ type Work<'a> = dyn Fn(usize) + Sync + 'a;
 
 pub struct Team {
     size: usize,
-    /// Number of the last round that was put on the table.
+    table: Table,
+    parts: Vec<Part>,
+    over: AtomicBool,
+    broken: AtomicBool,
+}
+
+/// What the leader writes and helpers read. Apart from everything else, as parts are: where two threads write to the same line of memory, each waits for
+/// the other's cache.
+#[repr(align(128))]
+struct Table {
+    /// Number of the last round.
     round: AtomicU64,
     /// What it does with a part. Changed by the leader alone, while no part is taken.
     work: UnsafeCell<Option<*const Work<'static>>>,
-    /// By part: the last round in which it was taken.
-    taken: Vec<AtomicU64>,
-    /// Parts done in all rounds so far.
+}
+
+/// The last rounds in which it was taken and done.
+#[derive(Default)]
+#[repr(align(128))]
+struct Part {
+    taken: AtomicU64,
     done: AtomicU64,
-    over: AtomicBool,
-    broken: AtomicBool,
 }
 
 // SAFETY: `work` is read only by one who has taken a part of a round, and the leader does not change it before that part is done.
@@ -65,10 +77,8 @@ impl Team {
     fn of(size: usize) -> Self {
         Self {
             size,
-            round: AtomicU64::new(0),
-            work: UnsafeCell::new(None),
-            taken: (0..size * PARTS_EACH).map(|_| AtomicU64::new(0)).collect(),
-            done: AtomicU64::new(0),
+            table: Table { round: AtomicU64::new(0), work: UnsafeCell::new(None) },
+            parts: (0..size * PARTS_EACH).map(|_| Part::default()).collect(),
             over: AtomicBool::new(false),
             broken: AtomicBool::new(false),
         }
@@ -119,29 +129,29 @@ impl Team {
         // SAFETY: only the lifetime is taken off; the round is over before `work` goes, see below.
         let lasting = unsafe { std::mem::transmute::<*const Work<'_>, *const Work<'static>>(work) };
         // SAFETY: every part of the last round is done, so nobody reads this.
-        unsafe { *self.work.get() = Some(lasting) };
-        let round = self.round.load(Ordering::Relaxed) + 1;
-        self.round.store(round, Ordering::Release);
+        unsafe { *self.table.work.get() = Some(lasting) };
+        let round = self.table.round.load(Ordering::Relaxed) + 1;
+        self.table.round.store(round, Ordering::Release);
         self.take_parts(0, round);
-        let all = round * self.taken.len() as u64;
-        wait(|| self.done.load(Ordering::Acquire) == all);
+        self.parts.iter().for_each(|part| wait(|| part.done.load(Ordering::Acquire) == round));
         assert!(!self.broken.load(Ordering::Acquire), "a thread that shared the work panicked");
     }
 
     /// All parts of a round that are still free, beginning with a member's own.
     fn take_parts(&self, member: usize, round: u64) {
         let first = member * PARTS_EACH;
-        for part in (first..self.taken.len()).chain(0..first) {
-            let free =
-                self.taken[part].compare_exchange(round - 1, round, Ordering::AcqRel, Ordering::Relaxed);
-            if free.is_err() {
+        for place in (first..self.parts.len()).chain(0..first) {
+            let part = &self.parts[place];
+            let free = || part.taken.load(Ordering::Relaxed) == round - 1;
+            let take = || part.taken.compare_exchange(round - 1, round, Ordering::AcqRel, Ordering::Relaxed);
+            if !free() || take().is_err() {
                 continue;
             }
-            let finished = Finish(self);
+            let finished = Finish { part, round, broken: &self.broken };
             // SAFETY: a part of this round is taken and not done, so that `run` is still waiting with what it points to.
-            if let Some(work) = unsafe { *self.work.get() } {
+            if let Some(work) = unsafe { *self.table.work.get() } {
                 // SAFETY: as above.
-                unsafe { (*work)(part) };
+                unsafe { (*work)(place) };
             }
             drop(finished);
         }
@@ -150,11 +160,11 @@ impl Team {
     fn help(&self, member: usize) {
         let mut seen = 0;
         loop {
-            wait(|| self.round.load(Ordering::Acquire) != seen || self.over.load(Ordering::Acquire));
+            wait(|| self.table.round.load(Ordering::Acquire) != seen || self.over.load(Ordering::Acquire));
             if self.over.load(Ordering::Acquire) {
                 return;
             }
-            seen = self.round.load(Ordering::Acquire);
+            seen = self.table.round.load(Ordering::Acquire);
             self.take_parts(member, seen);
         }
     }
@@ -175,15 +185,19 @@ impl Drop for Raise<'_> {
     }
 }
 
-/// Counts a part as done when it goes, also in a panic.
-struct Finish<'a>(&'a Team);
+/// A part is done when this goes, also in a panic.
+struct Finish<'a> {
+    part: &'a Part,
+    round: u64,
+    broken: &'a AtomicBool,
+}
 
 impl Drop for Finish<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.broken.store(true, Ordering::Release);
+            self.broken.store(true, Ordering::Release);
         }
-        self.0.done.fetch_add(1, Ordering::AcqRel);
+        self.part.done.store(self.round, Ordering::Release);
     }
 }
 
