@@ -38,8 +38,10 @@ lint:
 	cargo fmt --all -- --check
 	cargo clippy --workspace --all-targets -- -D warnings
 
-bench: build ## Measure the sweep, detection and a step on this machine
-	cargo bench
+bench: build ## Measure the sweep, detection, a step, scaling, and rapier beside it on this machine: some fifteen minutes
+	cargo bench --bench detection
+	cargo bench --bench machine
+	.venv/bin/python jobs/performance.py
 
 soak: build ## The long versions of the tests: 100,000 fuzzed case files, stones falling until they rest
 	PROPTEST_RNG_SEED=$$RANDOM BRECCIA_FUZZ=100000 BRECCIA_SOAK=1 $(RUN_AS_ROOT) cargo test --release --workspace

@@ -1,7 +1,8 @@
 //! The contact solve: nanoseconds per contact point and sweep by size of the problem, with the bytes moved and this machine's bandwidth; sweeps and
 //! time to a residual, with and without acceleration.
 //!
-//! `RAYON_NUM_THREADS=1 cargo bench --bench sweep`; with the word `residual`, only the latter; with the word `count`, only ten sweeps of one packing, for callgrind (`jobs/instructions.sh`).
+//! `RAYON_NUM_THREADS=1 cargo bench --bench sweep`; with the word `speed` or `residual`, only the former or the latter; with the word `count`, only ten sweeps of one packing,
+//! for callgrind (`jobs/instructions.sh`). Names of states (`final.h5` of a run) are packings to sweep too.
 
 mod packing;
 #[path = "packing/spheres.rs"]
@@ -9,10 +10,12 @@ mod spheres;
 
 use breccia::contact::detect::Detector;
 use breccia::solve::{self, Acceleration, Alone, Hub, LocalLaw, Options, Problem, Sweep, Team, team};
-use packing::{Ready, STONES, colours_of, copies, stones1000};
+use packing::{Ready, STONES, colours_of, copies, state, stones1000};
 use std::time::Instant;
 
 fn main() {
+    // This thread is one of the pool's, as in the program.
+    rayon::ThreadPoolBuilder::new().use_current_thread().build_global().expect("threads");
     let ready = Ready::new(stones1000(STONES));
     let problem = ready.problem();
     if std::env::args().any(|word| word == "count") {
@@ -21,6 +24,13 @@ fn main() {
     if std::env::args().any(|word| word == "residual") {
         return times_to_residual(&problem);
     }
+    speeds(&ready, &problem);
+    if !std::env::args().any(|word| word == "speed") {
+        times_to_residual(&problem);
+    }
+}
+
+fn speeds(ready: &Ready, problem: &Problem) {
     let mut detector = Detector::default();
     for _ in 0..3 {
         let start = Instant::now();
@@ -28,11 +38,15 @@ fn main() {
         println!("detect: {:.2} ms, {found} patches", start.elapsed().as_secs_f64() * 1e3);
     }
     println!("copying memory: {:.1} GB/s", bandwidth());
-    for count in [1, 5, 10, 100] {
-        sweep_speed(&copies(&problem, count), LocalLaw::Projected);
+    for path in std::env::args().filter(|word| word.ends_with(".h5")) {
+        let ready = Ready::new(state(&path));
+        println!("{path}: {} stones", ready.scene.grains.len());
+        sweep_speed(&ready.problem(), LocalLaw::Projected);
     }
-    sweep_speed(&problem, LocalLaw::Exact);
-    times_to_residual(&problem);
+    for count in [1, 5, 10, 100] {
+        sweep_speed(&copies(problem, count), LocalLaw::Projected);
+    }
+    sweep_speed(problem, LocalLaw::Exact);
 }
 
 fn times_to_residual(stones: &Problem) {

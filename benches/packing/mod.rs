@@ -5,11 +5,13 @@
 
 use breccia::contact::detect::{Candidate, Contact, Detector};
 use breccia::geometry::{Convex, Pose, Quat, Shape, Vec3, hull::convex_hull};
+use breccia::output::StateFile;
 use breccia::scene::*;
 use breccia::solve::colour::{Link, colour};
 use breccia::solve::{Colours, Inertia, Problem, Twist};
 use breccia::step::machines::Machines;
 use breccia::step::{assemble, motion};
+use decomposition::Solo;
 use std::sync::Arc;
 
 pub const STONES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/inputs/data/stones1000.h5");
@@ -93,6 +95,24 @@ pub fn copies(problem: &Problem, count: usize) -> Problem {
         }));
     }
     all
+}
+
+/// The bodies of a state that a run of stones has left, every two materials with friction 0.7.
+pub fn state(path: &str) -> (Scene, Physics) {
+    let (_, physics) = stones1000(STONES);
+    let file = StateFile::open(path.as_ref(), &Solo).expect("a state");
+    let bodies = file.read_bodies(0..file.body_count()).expect("its bodies");
+    let materials = 1 + bodies.iter().map(|body| body.material as usize).max().unwrap_or(0);
+    let mut laws = LawTable::new(materials);
+    for (one, other) in (0..materials).flat_map(|one| (one..materials).map(move |other| (one, other))) {
+        laws.set(
+            one,
+            other,
+            ContactLaw { friction: 0.7, restitution: 0.0, activation: Activation::Predictive },
+        );
+    }
+    let (grains, statics) = bodies.into_iter().partition(|body| body.motion == Motion::Free);
+    (Scene { laws, statics, grains, ..Default::default() }, physics)
 }
 
 pub fn stones1000(path: &str) -> (Scene, Physics) {
