@@ -31,7 +31,7 @@
 
 use super::problem::Twist;
 use super::solver::Interface;
-use super::sweep::Sweep;
+use super::sweep::{Memory, Sweep};
 use decomposition::ExactSum;
 
 pub struct ConjugateGradient {
@@ -107,10 +107,12 @@ pub struct Momentum {
     memory: Option<Memory>,
     /// Sweeps since the last restart.
     age: u32,
-    /// 1 − β at least, now: doubled when the residual grows.
+    /// g: 1 − β at least, now.
     gap: f64,
-    /// What it comes back to: doubled when the residual stalls.
+    /// What it must not fall below: doubled when nothing else helps.
     least: f64,
+    /// a: how much of a new normal impulse the bound of friction takes over.
+    share: f64,
     /// Residuals measured so far: the first, the last two, the best.
     first: Option<f64>,
     last: [f64; 2],
@@ -119,28 +121,27 @@ pub struct Momentum {
     waited: usize,
 }
 
-struct Memory {
-    /// After the last sweep.
-    impulses: Vec<super::sweep::Impulse>,
-    velocities: Vec<Twist>,
-    /// Before this sweep, where the direction will be tested after it.
-    start: Vec<super::sweep::Impulse>,
-}
-
 /// How slowly β grows: `k / (k + 6)`. Easy problems are over before it is large; hard ones lose little.
 const GROWTH: f64 = 6.0;
-/// Of `1 − β` at the start. Twenty times the step of plain sweeps in the long run; beyond, it swings.
-const GAP: f64 = 0.05;
+/// Of `1 − β` at the start: what a problem wants in which plain sweeps take 50 for each factor of 3.
+const GAP: f64 = 0.25;
+/// Of `1 − β` in the long run: twenty times the step of plain sweeps; beyond, it swings.
+const LEAST_GAP: f64 = 0.05;
+/// By what `1 − β` falls at a measurement.
+const SHRINK: f64 = 1.25;
+/// A residual that falls by less than `exp(−RATE g)` a sweep is that of modes which want more momentum. With the best β it is `exp(−g/2)`.
+const RATE: f64 = 0.25;
 /// Sweeps between two tests of the direction.
 const TEST_EVERY: u32 = 3;
 /// A first residual above this is that of a cold start.
 const COLD: f64 = 0.5;
 /// A residual that is larger than the last one by this factor has grown: from the impulses of the last step, and from none.
 const GROWN: [f64; 2] = [1.1, 2.0];
-/// By what `1 − β` falls with every measurement that has not.
-const RECOVERY: f64 = 1.1;
-/// Sweeps without a better residual before the momentum is halved.
-const PATIENCE: usize = 300;
+/// Sweeps without a better residual before friction is smoothed more, or the momentum halved.
+const PATIENCE: usize = 200;
+/// By what a falls then, and how far.
+const SMOOTHER: f64 = 3.2;
+const LEAST_SHARE: f64 = 1e-3;
 /// Plain sweeps that are worth waiting for.
 const SOON: f64 = 60.0;
 
@@ -150,7 +151,8 @@ impl Momentum {
             memory: None,
             age: 0,
             gap: GAP,
-            least: GAP,
+            least: LEAST_GAP,
+            share: 1.0,
             first: None,
             last: [f64::INFINITY; 2],
             best: f64::INFINITY,
@@ -168,15 +170,12 @@ impl Momentum {
             let checks = (residual / tolerance).ln() / (0.5 * (last[0] / residual).ln());
             let soon = checks > 0.0 && checks * sweeps as f64 <= SOON;
             if cold || (last[0].is_finite() && !soon) {
-                sweep.hub.remember();
-                let impulses: Vec<_> = sweep.row_impulses().collect();
-                let (start, velocities) = (impulses.clone(), sweep.velocities.clone());
-                self.memory = Some(Memory { impulses, velocities, start });
+                self.memory = Some(Memory::of(sweep));
             }
         } else if residual > GROWN[usize::from(cold)] * last[1] {
             (self.gap, self.age) = ((2.0 * self.gap).min(1.0), 0);
-        } else {
-            self.gap = (self.gap / RECOVERY).max(self.least);
+        } else if (last[1] / residual).ln() < RATE * self.gap * sweeps as f64 {
+            self.gap = (self.gap / SHRINK).max(self.least);
         }
         if residual < 0.9 * self.best {
             (self.best, self.waited) = (residual, 0);
@@ -184,27 +183,43 @@ impl Momentum {
         }
         self.waited += sweeps;
         if self.waited >= PATIENCE {
-            self.least = (2.0 * self.least).min(1.0);
-            (self.gap, self.age, self.waited) = (self.gap.max(self.least), 0, 0);
+            self.waited = 0;
+            self.give_way(sweep);
         }
     }
 
-    /// Goes on the way from the last sweep to this one, or begins anew. Collective.
-    pub fn extrapolate(&mut self, sweep: &mut Sweep, interface: &mut dyn Interface) {
-        let Some(Memory { impulses, velocities, start }) = &mut self.memory else { return };
+    /// The residual stalls: friction that follows the swings of the normal impulses keeps them going. Smooths its bound; and where it is
+    /// smooth already, halves the momentum.
+    fn give_way(&mut self, sweep: &Sweep) {
+        let Some(memory) = &mut self.memory else { return };
+        if self.share > LEAST_SHARE {
+            if self.share == 1.0 {
+                memory.begin_bounds(sweep);
+            }
+            self.share /= SMOOTHER;
+        } else {
+            self.least = (2.0 * self.least.max(self.gap)).min(1.0);
+            (self.gap, self.age) = (self.gap.max(self.least), 0);
+        }
+    }
+
+    /// A sweep from a little further on the way from the sweep before the last one to the last; the next begins anew if that was wrong.
+    /// After the `last` sweep of a solve impulses are inside their cones. Collective.
+    pub fn sweep(&mut self, sweep: &mut Sweep, last: bool, interface: &mut dyn Interface) {
+        let Some(memory) = &mut self.memory else { return sweep.run(interface) };
+        let age = f64::from(self.age);
+        let beta = (age / (age + GROWTH)).min(1.0 - self.gap);
         self.age += 1;
-        if self.age.is_multiple_of(TEST_EVERY) {
+        let tested = self.age.is_multiple_of(TEST_EVERY);
+        sweep.run_ahead((beta, if last { 1.0 } else { self.share }), tested, memory, interface);
+        if tested {
             let mut sum = [ExactSum::default()];
-            sweep.add_momentum_product(start, impulses, &mut sum[0]);
+            sweep.add_momentum_product(memory, &mut sum[0]);
             interface.sum(&mut sum);
             if sum[0].value() < 0.0 {
                 self.age = 0;
             }
         }
-        let age = f64::from(self.age);
-        let beta = (age / (age + GROWTH)).min(1.0 - self.gap);
-        let tested = (self.age + 1).is_multiple_of(TEST_EVERY);
-        sweep.add_momentum(beta, impulses, if tested { start } else { &mut [] }, velocities);
     }
 }
 

@@ -6,7 +6,7 @@
 use super::block::{Block, Blocks, NOTHING, Phase, Row};
 use super::colour::Colours;
 use super::hub::{Hub, HubSweep};
-use super::kernel::{self, Shared, Terms, Visit};
+use super::kernel::{self, Ahead, Shared, Terms, Visit};
 use super::lanes::{F64x8, LANES};
 use super::problem::{Problem, Twist};
 use super::residual::Partial;
@@ -31,8 +31,8 @@ pub struct Sweep {
 /// Below this many blocks a colour stays on one thread: waking another costs more than it saves.
 const PARALLEL_BLOCKS: usize = 48;
 
-/// Below this many rows what happens between sweeps stays on one thread.
-const PARALLEL_ROWS: usize = 1000;
+/// Below this many bodies what happens between sweeps stays on one thread.
+const PARALLEL_BODIES: usize = 4000;
 
 /// Blocks between two looks at the mail while ranks wait for each other: some microseconds, as long as a message takes.
 const AHEAD_BLOCKS: usize = 8;
@@ -93,7 +93,7 @@ impl Sweep {
         interface.gather_hub(&self.velocities, &mut self.hub.velocities);
         match visit {
             Visit::Start => self.hub.start(),
-            Visit::Projected | Visit::Frictionless | Visit::Exact => self.hub.run(),
+            Visit::Projected | Visit::Frictionless | Visit::Exact | Visit::Momentum(..) => self.hub.run(),
         }
         interface.scatter_hub(&self.hub.velocities, &mut self.velocities);
         interface.end_sweep(&self.velocities);
@@ -223,50 +223,79 @@ impl Sweep {
         self.hub.extrapolate(beta);
     }
 
-    /// `last ← r`, `r ← r + β (r − last)`, and the same for velocities; `start` gets the new `r`, or is empty.
-    pub(super) fn add_momentum(
+    /// One visit to every contact point from where `r + β (r − last)` and the velocities that belong to it are; `last ← r`. If `tested`,
+    /// `memory` gets the products that [`Self::add_momentum_product`] adds up.
+    pub(super) fn run_ahead(
         &mut self,
-        beta: f64,
-        last: &mut [Impulse],
-        start: &mut [Impulse],
-        last_velocities: &mut [Twist],
+        (beta, share): (f64, f64),
+        tested: bool,
+        memory: &mut Memory,
+        interface: &mut dyn Interface,
     ) {
-        let rows = &mut self.blocks.rows[..];
-        let (threads, count) = (rayon::current_num_threads(), rows.len());
-        if threads == 1 || count < PARALLEL_ROWS {
-            kernel::extrapolate(rows, last, start, beta);
-            kernel::extrapolate_velocities(&mut self.velocities, last_velocities, beta);
+        let (threads, last) = (rayon::current_num_threads(), &mut memory.velocities[..]);
+        if threads == 1 || self.velocities.len() < PARALLEL_BODIES {
+            kernel::extrapolate_velocities(&mut self.velocities, last, beta);
         } else {
-            let share = count.div_ceil(threads);
-            let mut parts: Vec<&mut [Impulse]> = start.chunks_mut(share).collect();
-            parts.resize_with(count.div_ceil(share), Default::default);
-            let lists = rows.par_chunks_mut(share).zip(last.par_chunks_mut(share)).zip(parts);
-            lists.for_each(|((rows, last), start)| kernel::extrapolate(rows, last, start, beta));
             let share = self.velocities.len().div_ceil(threads);
-            let bodies = self.velocities.par_chunks_mut(share).zip(last_velocities.par_chunks_mut(share));
+            let bodies = self.velocities.par_chunks_mut(share).zip(last.par_chunks_mut(share));
             bodies.for_each(|(velocities, last)| kernel::extrapolate_velocities(velocities, last, beta));
         }
         self.hub.add_momentum(beta);
+        let ahead = Ahead {
+            beta,
+            share,
+            last: memory.impulses.as_mut_ptr(),
+            bound: memory.bounds.as_mut_ptr(),
+            weights: self.blocks.weights.as_ptr(),
+            products: if tested { memory.products.as_mut_ptr() } else { std::ptr::null_mut() },
+        };
+        self.run_all(Visit::Momentum(ahead, self.visit == Visit::Exact), interface);
     }
 
-    /// Adds `⟨r − start, r − last⟩` of each manifold, weighted as [`Self::add_squared_steps`]. Machines are left out: their contacts are few.
-    pub(super) fn add_momentum_product(&self, start: &[Impulse], last: &[Impulse], sum: &mut ExactSum) {
-        let Blocks { blocks, rows, weights, .. } = &self.blocks;
+    /// Adds `⟨r − start, r − last⟩` of each manifold in the last sweep that was tested, weighted as [`Self::add_squared_steps`]. Machines are
+    /// left out: their contacts are few.
+    pub(super) fn add_momentum_product(&self, memory: &Memory, sum: &mut ExactSum) {
         let summed = |blocks: &[Block]| {
-            let mut products = Vec::with_capacity(blocks.len());
-            kernel::products(blocks, rows, weights, start, last, &mut products);
             let mut sum = ExactSum::default();
-            let lanes = products.iter().flat_map(|product| product.0);
+            let filled = blocks.iter().filter(|block| block.end_row > block.first_row);
+            let lanes = filled.flat_map(|block| memory.products[block.first_row as usize].0);
             lanes.filter(|&product| product != 0.0).for_each(|product| sum.add(product));
             sum
         };
-        let threads = rayon::current_num_threads();
-        if threads == 1 || rows.len() < PARALLEL_ROWS {
+        let (blocks, threads) = (&self.blocks.blocks, rayon::current_num_threads());
+        if threads == 1 || blocks.len() < 4 * PARALLEL_BLOCKS {
             sum.merge(&summed(blocks));
         } else {
             let parts: Vec<ExactSum> =
                 blocks.par_chunks(blocks.len().div_ceil(threads)).map(summed).collect();
             parts.iter().for_each(|part| sum.merge(part));
+        }
+    }
+}
+
+/// What momentum remembers from sweep to sweep. Lists by row, the velocities by slot.
+pub(super) struct Memory {
+    /// After the last sweep.
+    impulses: Vec<Impulse>,
+    velocities: Vec<Twist>,
+    /// Normal impulses, smoothed: what bounds friction where they are asked for.
+    bounds: Vec<F64x8>,
+    /// At the first row of each block.
+    products: Vec<F64x8>,
+}
+
+impl Memory {
+    pub fn of(sweep: &mut Sweep) -> Self {
+        sweep.hub.remember();
+        let impulses: Vec<_> = sweep.row_impulses().collect();
+        let nothing = vec![F64x8::default(); impulses.len()];
+        Self { velocities: sweep.velocities.clone(), bounds: nothing.clone(), products: nothing, impulses }
+    }
+
+    /// Begins to smooth from the normal impulses as they are.
+    pub fn begin_bounds(&mut self, sweep: &Sweep) {
+        for (bound, impulse) in self.bounds.iter_mut().zip(sweep.row_impulses()) {
+            *bound = impulse[0];
         }
     }
 }
