@@ -11,18 +11,25 @@
 //! *Momentum* [Nesterov1983]:
 //!
 //! ```text
-//! y_{k+1} = G(y_k) + β_k ( G(y_k) − G(y_{k−1}) ),     β_k = min( k / (k + 6), 1 − g ),     g = 0.05 at first
+//! y_{k+1} = G(y_k) + β_k ( G(y_k) − G(y_{k−1}) ),     β_k = min( k / (k + 6), 1 − g )
 //! ```
 //!
 //! It begins at once where the first residual is that of a cold start; from the impulses of the last step only when the residuals of plain sweeps say that
-//! more than 60 of them are still to come: many steps need no more, and then nothing is lost.
+//! more than 40 of them are still to come: many steps need no more, and then nothing is lost.
 //!
-//! Two things hold it back. Every third sweep k begins anew if the step turns against the way gone, `⟨G(y_k) − y_k, G(y_k) − G(y_{k−1})⟩ < 0`
-//! [ODonoghue2015]: without this a sphere packing took 400 sweeps to 1e-3, with it 110. And with friction no function must fall from
-//! sweep to sweep, so the measured residual has the last word. Where it has grown by more than a tenth from one measurement to the next, k begins anew and g
-//! doubles; else g falls by a tenth, down to its least value. (From the impulses of the last step, 9,000 stones on the move swung at 1.2e-2 for
-//! hundreds of sweeps without this rule, and took 970 to 5e-3.) A cold start swings by nature: there the residual may double. (1000 stones at rest, cold, to 1e-3: 410 sweeps;
-//! 1700 if it may grow by a tenth only, 7540 plain.) Without a better residual for 300 sweeps the least value of g doubles; at 1 the sweeps are plain.
+//! *How much.* Where plain sweeps take the slowest mode down by `exp(−γ)` each, the best g is about `2 √γ`, and takes it down by `exp(−g/2)`: too
+//! much swings, too little creeps. So g begins at 0.25, and falls by a fifth with each measurement in which the residual has fallen
+//! by less than `exp(−g/4)` a sweep, down to 0.05. (A shaken lattice of 4000 spheres to 1e-3 and 1e-4: 60 and 80 sweeps; 110 and 130 with 0.05 from the
+//! start, 160 and 270 plain.) With friction no function must fall from sweep to sweep, so the measured residual has the last word: where
+//! it has grown by more than a tenth from one measurement to the next, k begins anew and g doubles. (From the impulses of the last step, 9,000 stones on
+//! the move swung at 1.2e-2 for hundreds of sweeps without this rule.) A cold start swings by nature: there the residual may double.
+//! And every third sweep k begins anew if the step turns against the way gone, `⟨G(y_k) − y_k, G(y_k) − G(y_{k−1})⟩ < 0` [ODonoghue2015].
+//!
+//! *Friction.* A visit bounds friction by μ times the normal impulse that it has just found. Under momentum normal impulses swing, friction is cut off with
+//! every swing and the swings go on for ever. So its bound follows a smoothed normal impulse, `n̄ ← n̄ + a (r_n − n̄)`, with a = 0.3; without a better
+//! residual for 200 sweeps a falls to a third, down to 1e-3; then the momentum is halved, and a begins anew. At rest n̄ = r_n: the solutions are the same. (A tool on a
+//! bed of a thousandth of its weight to 1e-2: 12780 plain, 3100 with momentum that does not smooth. Plain sweeps do not get to 1e-3
+//! there in 250,000: they wander for ever, and so do these.) An impulse of a solution may lie outside its cone by what the tolerance allows; in the last sweep of all that are allowed a = 1.
 //!
 //! For the conjugate gradient: the norm weights each entry with the diagonal of `W`, so that it does not depend on units or on how heavy a stone is. Velocities are
 //! linear in the impulses: the direction is kept in both spaces and nothing is rebuilt. `‖d‖²` is summed exactly over manifolds, so β has the
@@ -139,11 +146,12 @@ const COLD: f64 = 0.5;
 const GROWN: [f64; 2] = [1.1, 2.0];
 /// Sweeps without a better residual before friction is smoothed more, or the momentum halved.
 const PATIENCE: usize = 200;
-/// By what a falls then, and how far.
+/// a at the start; by what it falls when the residual stalls, and how far.
+const SHARE: f64 = 0.3;
 const SMOOTHER: f64 = 3.2;
 const LEAST_SHARE: f64 = 1e-3;
 /// Plain sweeps that are worth waiting for.
-const SOON: f64 = 60.0;
+const SOON: f64 = 40.0;
 
 impl Momentum {
     pub fn new() -> Self {
@@ -152,7 +160,7 @@ impl Momentum {
             age: 0,
             gap: GAP,
             least: LEAST_GAP,
-            share: 1.0,
+            share: SHARE,
             first: None,
             last: [f64::INFINITY; 2],
             best: f64::INFINITY,
@@ -184,22 +192,21 @@ impl Momentum {
         self.waited += sweeps;
         if self.waited >= PATIENCE {
             self.waited = 0;
-            self.give_way(sweep);
+            self.give_way();
         }
     }
 
     /// The residual stalls: friction that follows the swings of the normal impulses keeps them going. Smooths its bound; and where it is
-    /// smooth already, halves the momentum.
-    fn give_way(&mut self, sweep: &Sweep) {
-        let Some(memory) = &mut self.memory else { return };
+    /// smooth already, halves the momentum and begins anew.
+    fn give_way(&mut self) {
+        if self.memory.is_none() {
+            return;
+        }
         if self.share > LEAST_SHARE {
-            if self.share == 1.0 {
-                memory.begin_bounds(sweep);
-            }
             self.share /= SMOOTHER;
         } else {
             self.least = (2.0 * self.least.max(self.gap)).min(1.0);
-            (self.gap, self.age) = (self.gap.max(self.least), 0);
+            (self.gap, self.age, self.share) = (self.gap.max(self.least), 0, SHARE);
         }
     }
 

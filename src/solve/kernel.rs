@@ -84,8 +84,8 @@ mod measure;
 mod momentum;
 
 pub use measure::{Terms, measure_all};
-pub use momentum::{Ahead, extrapolate_velocities};
 use momentum::visit_ahead;
+pub use momentum::{Ahead, extrapolate_velocities};
 
 for_each_isa! {
     /// # Safety

@@ -278,7 +278,7 @@ pub(super) struct Memory {
     /// After the last sweep.
     impulses: Vec<Impulse>,
     velocities: Vec<Twist>,
-    /// Normal impulses, smoothed: what bounds friction where they are asked for.
+    /// Normal impulses, smoothed: what bounds friction.
     bounds: Vec<F64x8>,
     /// At the first row of each block.
     products: Vec<F64x8>,
@@ -288,14 +288,11 @@ impl Memory {
     pub fn of(sweep: &mut Sweep) -> Self {
         sweep.hub.remember();
         let impulses: Vec<_> = sweep.row_impulses().collect();
-        let nothing = vec![F64x8::default(); impulses.len()];
-        Self { velocities: sweep.velocities.clone(), bounds: nothing.clone(), products: nothing, impulses }
-    }
-
-    /// Begins to smooth from the normal impulses as they are.
-    pub fn begin_bounds(&mut self, sweep: &Sweep) {
-        for (bound, impulse) in self.bounds.iter_mut().zip(sweep.row_impulses()) {
-            *bound = impulse[0];
+        Self {
+            velocities: sweep.velocities.clone(),
+            bounds: impulses.iter().map(|impulse| impulse[0]).collect(),
+            products: vec![F64x8::default(); impulses.len()],
+            impulses,
         }
     }
 }

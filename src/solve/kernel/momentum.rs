@@ -14,7 +14,9 @@ use super::super::lanes::{Avx2, Avx512};
 use super::super::lanes::{F64x8, Isa, Plain};
 use super::super::problem::Twist;
 use super::super::sweep::Impulse;
-use super::{EXACT, PROJECTED, Shared, Side, exact, normal_of, push_apart, relative_velocity, tangents, to_world};
+use super::{
+    EXACT, PROJECTED, Shared, Side, exact, normal_of, push_apart, relative_velocity, tangents, to_world,
+};
 
 /// What a sweep with momentum has beside the rows: lists as long as theirs.
 #[derive(Clone, Copy, Debug, PartialEq)]
