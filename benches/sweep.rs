@@ -1,16 +1,21 @@
 //! The contact solve: nanoseconds per contact point and sweep by size of the problem, with the bytes moved and this machine's bandwidth; sweeps and
-//! time to a residual, with and without acceleration.
+//! time to a residual, with and without acceleration, from zero impulses and from those of the step before.
 //!
 //! `RAYON_NUM_THREADS=1 cargo bench --bench sweep`; with the word `speed` or `residual`, only the former or the latter; with the word `count`, only ten sweeps of one packing,
 //! for callgrind (`jobs/instructions.sh`). Names of states (`final.h5` of a run) are packings to sweep too.
 
 mod packing;
+#[path = "packing/runs.rs"]
+mod runs;
 #[path = "packing/spheres.rs"]
 mod spheres;
 
 use breccia::contact::detect::Detector;
+use breccia::geometry::Vec3;
+use breccia::scene::Physics;
 use breccia::solve::{self, Acceleration, Alone, Hub, LocalLaw, Options, Problem, Sweep, Team, team};
 use packing::{Ready, STONES, colours_of, copies, state, stones1000};
+use std::sync::Arc;
 use std::time::Instant;
 
 fn main() {
@@ -50,10 +55,37 @@ fn speeds(ready: &Ready, problem: &Problem) {
 }
 
 fn times_to_residual(stones: &Problem) {
-    time_to_residual("stones1000", stones);
-    time_to_residual("sphere packing", &spheres::packing());
-    time_to_residual("tall column", &spheres::column());
-    time_to_residual("heavy tool", &spheres::heavy_tool());
+    let (scene, physics) = stones1000(STONES);
+    let settled = runs::after(1200, spheres::scene(&spheres::loose()), &physics);
+    let cold = [
+        ("stones1000", stones),
+        ("sphere packing", &spheres::problem(&spheres::packing())),
+        ("settled spheres", &Ready::new((settled.clone(), physics.clone())).problem()),
+        ("tall column", &spheres::problem(&spheres::column())),
+        ("heavy tool", &spheres::problem(&spheres::heavy_tool())),
+    ];
+    println!("from zero impulses, at most 20000 sweeps");
+    for (name, problem) in cold {
+        for tolerance in [1e-2, 1e-3, 1e-4] {
+            time_to_residual(name, std::slice::from_ref(problem), tolerance, 20_000);
+        }
+    }
+    let tilted = Physics { gravity: Arc::new(|_| Vec3::new(8.0, 0.0, -6.0)), ..physics.clone() };
+    let warm = [
+        ("stones1000", scene.clone(), &physics, 5),
+        ("stones1000, sliding", scene, &tilted, 40),
+        ("sphere packing", spheres::scene(&spheres::packing()), &physics, 5),
+        ("settled spheres", settled, &physics, 5),
+        ("tall column", spheres::scene(&spheres::column()), &physics, 5),
+        ("heavy tool", spheres::scene(&spheres::heavy_tool()), &physics, 5),
+    ];
+    println!("steps of a run, each from the impulses of the step before, at most 2000 sweeps a step");
+    for (name, scene, physics, skipped) in warm {
+        for tolerance in [1e-3, 1e-4] {
+            let problems = runs::problems(scene.clone(), physics, (skipped, 3), tolerance);
+            time_to_residual(name, &problems, tolerance, 2000);
+        }
+    }
 }
 
 /// Bytes read and written per second by a plain copy of 256 MB.
@@ -108,28 +140,29 @@ fn sweep_speed_of(problem: &Problem, law: LocalLaw, team: &Team) {
     );
 }
 
-fn time_to_residual(name: &str, problem: &Problem) {
-    let colours = colours_of(problem);
-    println!("{name}: {} points, {} colours, from zero impulses", problem.points.len(), colours.count);
-    for tolerance in [1e-2, 1e-3, 1e-4] {
-        for acceleration in [Acceleration::None, Acceleration::ConjugateGradient, Acceleration::Momentum] {
-            let options = Options {
-                tolerance,
-                maximum_sweeps: 20_000,
-                check_every: 10,
-                acceleration,
-                ..Options::default()
-            };
+/// The same problems by each acceleration: mean sweeps and time of one.
+fn time_to_residual(name: &str, problems: &[Problem], tolerance: f64, maximum_sweeps: usize) {
+    let points = problems[0].points.len();
+    print!("{name}, {points} points, to {tolerance:e}:");
+    for acceleration in [Acceleration::None, Acceleration::Momentum] {
+        let options = Options { tolerance, maximum_sweeps, acceleration, ..Options::default() };
+        let (mut sweeps, mut reached, mut seconds) = (0, 0, 0.0);
+        for problem in problems {
+            let colours = colours_of(problem);
             let start = Instant::now();
             let solution = solve::solve(problem, &Hub::default(), &colours, &options, |_| false, &mut Alone);
-            println!(
-                "  to {tolerance:e}, {acceleration:?}: {} sweeps, {:.1} ms{}",
-                solution.sweeps,
-                start.elapsed().as_secs_f64() * 1e3,
-                if solution.converged { "" } else { ", not reached" },
-            );
+            seconds += start.elapsed().as_secs_f64();
+            sweeps += solution.sweeps;
+            reached += usize::from(solution.converged);
         }
+        let count = problems.len();
+        print!(" {acceleration:?} {} sweeps, {:.2} ms", sweeps / count, seconds * 1e3 / count as f64);
+        print!(
+            "{};",
+            if reached < count { format!(" ({reached} of {count} reached)") } else { String::new() }
+        );
     }
+    println!();
 }
 
 /// Ten sweeps that callgrind counts: `sweep_to_count` is the name to look for.

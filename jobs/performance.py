@@ -90,25 +90,16 @@ def sweep():
 def residual():
     """Sweeps and time to a residual: as the bench prints them."""
     text = call(["cargo", "bench", "--quiet", "--bench", "sweep", "--", "residual"], RAYON_NUM_THREADS="1")
-    rows, problem = [], ""
-    for line in text.splitlines():
-        if not line.startswith(" "):
-            problem = line.split(":")[0] + (", warm" if "warm" in line else "")
-            continue
-        match = re.match(r"  to (\S+), (\w+): ([\d.]+) sweeps, ([\d.]+) ms(.*)", line)
-        if match:
-            rows.append([problem, *match.groups()])
+    entry = r"(\w+) (\d+) sweeps, ([\d.]+) ms(?: \((\d+ of \d+) reached\))?;"
     lines, times = [], []
-    for problem, tolerance, name, sweeps, time, more in rows:
-        if name != "None":
-            continue
-        other = next(row for row in rows if row[:3] == [problem, tolerance, "Momentum"])
-        late = lambda words: " (not there)" if "not" in words else ""
-        ratio = float(time) / float(other[4])
-        sign = "" if not more and not other[5] else "> " if not other[5] else ""
-        lines.append([problem, tolerance, f"{sweeps}, {time}{late(more)}", f"{other[3]}, {other[4]}{late(other[5])}", f"{sign}{ratio:.1f}"])
-        times.append([problem, tolerance, float(time), float(other[4])])
-    return table(["problem", "to", "plain: sweeps, ms", "momentum: sweeps, ms", "plain / momentum, time"], lines) + "\n", times
+    for name, points, tolerance, rest in re.findall(r"(.*), (\d+) points, to (\S+):(.*)", text):
+        (_, *plain), (_, *momentum) = re.findall(entry, rest)
+        cell = lambda sweeps, time, reached: f"{sweeps}, {time}" + (f" ({reached} get there)" if reached else "")
+        ratio = float(plain[1]) / float(momentum[1])
+        sign = "> " if plain[2] and not momentum[2] else ""
+        lines.append([name, f"{int(points):,}", tolerance, cell(*plain), cell(*momentum), f"{sign}{ratio:.1f}"])
+        times.append([name, tolerance, float(plain[1]), float(momentum[1])])
+    return table(["problem", "points", "to", "plain: sweeps, ms", "momentum: sweeps, ms", "plain / momentum, time"], lines) + "\n", times
 
 
 def rest():

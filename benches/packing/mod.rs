@@ -46,7 +46,13 @@ impl Ready {
         detector.detect(&self.candidates(), |_, _, _| true, |_, _| Some(1.0))
     }
 
+    /// From zero impulses.
     pub fn problem(&self) -> Problem {
+        self.problem_from(false)
+    }
+
+    /// From the impulses that the scene holds, if `warm_start`.
+    pub fn problem_from(&self, warm_start: bool) -> Problem {
         let machines = Machines::default();
         let candidates = self.candidates();
         let contacts = self.detect(&mut Detector::default());
@@ -60,7 +66,7 @@ impl Ready {
                 scene: &self.scene,
                 machines: &machines,
                 stored: [&self.scene.impulses; 2],
-                warm_start: false,
+                warm_start,
                 free_velocity: &free_velocity,
                 time_step: self.physics.time_step,
                 theta: self.physics.theta,

@@ -1,7 +1,7 @@
-//! Contact problems of spheres, made by hand: a packing, a tall column, a heavy tool in a light bed.
+//! Spheres placed by hand: a packing, a tall column, a heavy tool in a light bed; as contact problems and as scenes.
 
-use breccia::geometry::{Mat3, Vec3};
-use breccia::scene::{BodyId, ManifoldKey};
+use breccia::geometry::{Convex, Mat3, Pose, Quat, Shape, Vec3};
+use breccia::scene::*;
 use breccia::solve::problem::contact_frame;
 use breccia::solve::{Inertia, Manifold, Point, Problem, Twist};
 
@@ -9,20 +9,53 @@ const TIME_STEP: f64 = 5e-4;
 const RADIUS: f64 = 0.01;
 const DENSITY: f64 = 2700.0;
 
-struct Sphere {
+pub struct Sphere {
     centre: Vec3,
     radius: f64,
     mass: f64,
 }
 
+/// Spheres on a floor, between four walls that far from the middle.
+pub type Bed = (Vec<Sphere>, f64);
+
 impl Sphere {
     fn stone(centre: Vec3) -> Self {
-        Self { centre, radius: RADIUS, mass: DENSITY * 4.0 / 3.0 * std::f64::consts::PI * RADIUS.powi(3) }
+        Self::of_radius(RADIUS, centre)
+    }
+
+    fn of_radius(radius: f64, centre: Vec3) -> Self {
+        Self { centre, radius, mass: DENSITY * 4.0 / 3.0 * std::f64::consts::PI * radius.powi(3) }
     }
 }
 
+/// As [`problem`] has them, friction 0.5, predictive law.
+pub fn scene((spheres, half_width): &Bed) -> Scene {
+    let (mut scene, _) = super::packing::stones1000(super::packing::STONES);
+    scene.laws.set(0, 0, ContactLaw { friction: 0.5, restitution: 0.0, activation: Activation::Predictive });
+    for wall in &mut scene.statics[1..] {
+        wall.pose.position = wall.pose.position.normalize() * *half_width;
+    }
+    let body = |(id, sphere): (u64, &Sphere)| Body {
+        id: BodyId(id),
+        group: 0,
+        material: 0,
+        motion: Motion::Free,
+        shape: Shape::Convex(Convex::Sphere { radius: sphere.radius }),
+        mass: sphere.mass,
+        inertia: Vec3::repeat(0.4 * sphere.mass * sphere.radius * sphere.radius),
+        pose: Pose::new(Quat::identity(), sphere.centre),
+        velocity: Vec3::zeros(),
+        angular_velocity: Vec3::zeros(),
+        angular_momentum: Vec3::zeros(),
+        anchor: None,
+    };
+    scene.grains = (5..).zip(spheres).map(body).collect();
+    scene
+}
+
 /// One step under gravity, predictive law, friction 0.5, on a floor between four walls at `half_width`.
-fn problem(spheres: &[Sphere], half_width: f64) -> Problem {
+pub fn problem((spheres, half_width): &Bed) -> Problem {
+    let half_width = *half_width;
     let mut problem = Problem::default();
     for sphere in spheres {
         let moment = 0.4 * sphere.mass * sphere.radius * sphere.radius;
@@ -79,13 +112,32 @@ fn places(counts: [u32; 3]) -> impl Iterator<Item = [u32; 3]> {
     rows.flat_map(move |(j, k)| (0..counts[0]).map(move |i| [i, j, k]))
 }
 
-/// Four thousand spheres, slightly out of their lattice, one in twenty missing.
-pub fn packing() -> Problem {
-    let mut state = 1_u64;
-    let mut random = || {
+/// Numbers between −½ and ½.
+fn numbers(mut state: u64) -> impl FnMut() -> f64 {
+    move || {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (state >> 11) as f64 / (1_u64 << 53) as f64 - 0.5
-    };
+    }
+}
+
+/// Two thousand spheres of 8 to 12 mm that do not touch: they fall into a heap of some fifteen layers.
+pub fn loose() -> Bed {
+    let (half_width, across) = (0.11, 9);
+    let cell = 2.0 * half_width / f64::from(across);
+    let mut random = numbers(7);
+    let mut spheres = Vec::new();
+    for place in places([across, across, 25]) {
+        let radius = 0.01 + 0.004 * random();
+        let shake = Vec3::new(random(), random(), random()) * (0.99 * (cell - 2.0 * radius));
+        let corner = Vec3::from(place.map(f64::from)) * cell - Vec3::new(half_width, half_width, 0.0);
+        spheres.push(Sphere::of_radius(radius, corner + Vec3::repeat(0.5 * cell) + shake));
+    }
+    (spheres, half_width)
+}
+
+/// Four thousand spheres, slightly out of their lattice, one in twenty missing.
+pub fn packing() -> Bed {
+    let mut random = numbers(1);
     let mut spheres = Vec::new();
     for place in places([16, 16, 16]) {
         if random() > -0.45 {
@@ -93,17 +145,17 @@ pub fn packing() -> Problem {
             spheres.push(Sphere::stone(lattice(place) - Vec3::new(0.165, 0.145, 0.0) + shake));
         }
     }
-    problem(&spheres, 0.18)
+    (spheres, 0.18)
 }
 
 /// A hundred spheres on top of each other.
-pub fn column() -> Problem {
+pub fn column() -> Bed {
     let sphere = |k: u32| Sphere::stone(Vec3::new(0.0, 0.0, RADIUS * (1.0 + 2.0 * f64::from(k))));
-    problem(&(0..100).map(sphere).collect::<Vec<_>>(), 1.0)
+    ((0..100).map(sphere).collect(), 1.0)
 }
 
 /// A sphere of a thousand times the weight, on a bed of a thousand light ones.
-pub fn heavy_tool() -> Problem {
+pub fn heavy_tool() -> Bed {
     let middle = Vec3::new(0.12, 0.11, 0.0);
     let mut spheres: Vec<Sphere> =
         places([12, 12, 8]).map(|place| Sphere::stone(lattice(place) - middle)).collect();
@@ -111,5 +163,5 @@ pub fn heavy_tool() -> Problem {
     let stone = Sphere::stone(Vec3::zeros());
     let centre = Vec3::new(0.0, 0.0, top + 0.99 * (0.05 + RADIUS));
     spheres.push(Sphere { centre, radius: 0.05, mass: 1000.0 * stone.mass });
-    problem(&spheres, 0.13)
+    (spheres, 0.13)
 }

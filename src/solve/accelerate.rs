@@ -11,18 +11,25 @@
 //! *Momentum* [Nesterov1983]:
 //!
 //! ```text
-//! y_{k+1} = G(y_k) + β_k ( G(y_k) − G(y_{k−1}) ),     β_k = min( k / (k + 6), 1 − g ),     g = 0.05 at first
+//! y_{k+1} = G(y_k) + β_k ( G(y_k) − G(y_{k−1}) ),     β_k = min( k / (k + 6), 1 − g )
 //! ```
 //!
 //! It begins at once where the first residual is that of a cold start; from the impulses of the last step only when the residuals of plain sweeps say that
-//! more than 60 of them are still to come: many steps need no more, and then nothing is lost.
+//! more than 40 of them are still to come: many steps need no more, and then nothing is lost.
 //!
-//! Two things hold it back. Every third sweep k begins anew if the step turns against the way gone, `⟨G(y_k) − y_k, G(y_k) − G(y_{k−1})⟩ < 0`
-//! [ODonoghue2015]: without this a sphere packing took 400 sweeps to 1e-3, with it 110. And with friction no function must fall from
-//! sweep to sweep, so the measured residual has the last word. Where it has grown by more than a tenth from one measurement to the next, k begins anew and g
-//! doubles; else g falls by a tenth, down to its least value. (From the impulses of the last step, 9,000 stones on the move swung at 1.2e-2 for
-//! hundreds of sweeps without this rule, and took 970 to 5e-3.) A cold start swings by nature: there the residual may double. (1000 stones at rest, cold, to 1e-3: 410 sweeps;
-//! 1700 if it may grow by a tenth only, 7540 plain.) Without a better residual for 300 sweeps the least value of g doubles; at 1 the sweeps are plain.
+//! *How much.* Where plain sweeps take the slowest mode down by `exp(−γ)` each, the best g is about `2 √γ`, and takes it down by `exp(−g/2)`: too
+//! much swings, too little creeps. So g begins at 0.25, and falls by a fifth with each measurement in which the residual has fallen
+//! by less than `exp(−g/4)` a sweep, down to 0.05. (A shaken lattice of 4000 spheres to 1e-3 and 1e-4: 60 and 80 sweeps; 110 and 130 with 0.05 from the
+//! start, 160 and 270 plain.) With friction no function must fall from sweep to sweep, so the measured residual has the last word: where
+//! it has grown by more than a tenth from one measurement to the next, k begins anew and g doubles. (From the impulses of the last step, 9,000 stones on
+//! the move swung at 1.2e-2 for hundreds of sweeps without this rule.) A cold start swings by nature: there the residual may double.
+//! And every third sweep k begins anew if the step turns against the way gone, `⟨G(y_k) − y_k, G(y_k) − G(y_{k−1})⟩ < 0` [ODonoghue2015].
+//!
+//! *Friction.* A visit bounds friction by μ times the normal impulse that it has just found. Under momentum normal impulses swing, friction is cut off with
+//! every swing and the swings go on for ever. So its bound follows a smoothed normal impulse, `n̄ ← n̄ + a (r_n − n̄)`, with a = 0.3; without a better
+//! residual for 200 sweeps a falls to a third, down to 1e-3; then the momentum is halved, and a begins anew. At rest n̄ = r_n: the solutions are the same. (A tool on a
+//! bed of a thousandth of its weight to 1e-2: 12780 plain, 3100 with momentum that does not smooth. Plain sweeps do not get to 1e-3
+//! there in 250,000: they wander for ever, and so do these.) An impulse of a solution may lie outside its cone by what the tolerance allows; in the last sweep of all that are allowed a = 1.
 //!
 //! For the conjugate gradient: the norm weights each entry with the diagonal of `W`, so that it does not depend on units or on how heavy a stone is. Velocities are
 //! linear in the impulses: the direction is kept in both spaces and nothing is rebuilt. `‖d‖²` is summed exactly over manifolds, so β has the
@@ -31,7 +38,7 @@
 
 use super::problem::Twist;
 use super::solver::Interface;
-use super::sweep::Sweep;
+use super::sweep::{Memory, Sweep};
 use decomposition::ExactSum;
 
 pub struct ConjugateGradient {
@@ -107,10 +114,12 @@ pub struct Momentum {
     memory: Option<Memory>,
     /// Sweeps since the last restart.
     age: u32,
-    /// 1 − β at least, now: doubled when the residual grows.
+    /// g: 1 − β at least, now.
     gap: f64,
-    /// What it comes back to: doubled when the residual stalls.
+    /// What it must not fall below: doubled when nothing else helps.
     least: f64,
+    /// a: how much of a new normal impulse the bound of friction takes over.
+    share: f64,
     /// Residuals measured so far: the first, the last two, the best.
     first: Option<f64>,
     last: [f64; 2],
@@ -119,30 +128,30 @@ pub struct Momentum {
     waited: usize,
 }
 
-struct Memory {
-    /// After the last sweep.
-    impulses: Vec<super::sweep::Impulse>,
-    velocities: Vec<Twist>,
-    /// Before this sweep, where the direction will be tested after it.
-    start: Vec<super::sweep::Impulse>,
-}
-
 /// How slowly β grows: `k / (k + 6)`. Easy problems are over before it is large; hard ones lose little.
 const GROWTH: f64 = 6.0;
-/// Of `1 − β` at the start. Twenty times the step of plain sweeps in the long run; beyond, it swings.
-const GAP: f64 = 0.05;
+/// Of `1 − β` at the start: what a problem wants in which plain sweeps take 50 for each factor of 3.
+const GAP: f64 = 0.25;
+/// Of `1 − β` in the long run: twenty times the step of plain sweeps; beyond, it swings.
+const LEAST_GAP: f64 = 0.05;
+/// By what `1 − β` falls at a measurement.
+const SHRINK: f64 = 1.25;
+/// A residual that falls by less than `exp(−RATE g)` a sweep is that of modes which want more momentum. With the best β it is `exp(−g/2)`.
+const RATE: f64 = 0.25;
 /// Sweeps between two tests of the direction.
 const TEST_EVERY: u32 = 3;
 /// A first residual above this is that of a cold start.
 const COLD: f64 = 0.5;
 /// A residual that is larger than the last one by this factor has grown: from the impulses of the last step, and from none.
 const GROWN: [f64; 2] = [1.1, 2.0];
-/// By what `1 − β` falls with every measurement that has not.
-const RECOVERY: f64 = 1.1;
-/// Sweeps without a better residual before the momentum is halved.
-const PATIENCE: usize = 300;
+/// Sweeps without a better residual before friction is smoothed more, or the momentum halved.
+const PATIENCE: usize = 200;
+/// a at the start; by what it falls when the residual stalls, and how far.
+const SHARE: f64 = 0.3;
+const SMOOTHER: f64 = 3.2;
+const LEAST_SHARE: f64 = 1e-3;
 /// Plain sweeps that are worth waiting for.
-const SOON: f64 = 60.0;
+const SOON: f64 = 40.0;
 
 impl Momentum {
     pub fn new() -> Self {
@@ -150,7 +159,8 @@ impl Momentum {
             memory: None,
             age: 0,
             gap: GAP,
-            least: GAP,
+            least: LEAST_GAP,
+            share: SHARE,
             first: None,
             last: [f64::INFINITY; 2],
             best: f64::INFINITY,
@@ -168,15 +178,12 @@ impl Momentum {
             let checks = (residual / tolerance).ln() / (0.5 * (last[0] / residual).ln());
             let soon = checks > 0.0 && checks * sweeps as f64 <= SOON;
             if cold || (last[0].is_finite() && !soon) {
-                sweep.hub.remember();
-                let impulses: Vec<_> = sweep.row_impulses().collect();
-                let (start, velocities) = (impulses.clone(), sweep.velocities.clone());
-                self.memory = Some(Memory { impulses, velocities, start });
+                self.memory = Some(Memory::of(sweep));
             }
         } else if residual > GROWN[usize::from(cold)] * last[1] {
             (self.gap, self.age) = ((2.0 * self.gap).min(1.0), 0);
-        } else {
-            self.gap = (self.gap / RECOVERY).max(self.least);
+        } else if (last[1] / residual).ln() < RATE * self.gap * sweeps as f64 {
+            self.gap = (self.gap / SHRINK).max(self.least);
         }
         if residual < 0.9 * self.best {
             (self.best, self.waited) = (residual, 0);
@@ -184,27 +191,42 @@ impl Momentum {
         }
         self.waited += sweeps;
         if self.waited >= PATIENCE {
-            self.least = (2.0 * self.least).min(1.0);
-            (self.gap, self.age, self.waited) = (self.gap.max(self.least), 0, 0);
+            self.waited = 0;
+            self.give_way();
         }
     }
 
-    /// Goes on the way from the last sweep to this one, or begins anew. Collective.
-    pub fn extrapolate(&mut self, sweep: &mut Sweep, interface: &mut dyn Interface) {
-        let Some(Memory { impulses, velocities, start }) = &mut self.memory else { return };
+    /// The residual stalls: friction that follows the swings of the normal impulses keeps them going. Smooths its bound; and where it is
+    /// smooth already, halves the momentum and begins anew.
+    fn give_way(&mut self) {
+        if self.memory.is_none() {
+            return;
+        }
+        if self.share > LEAST_SHARE {
+            self.share /= SMOOTHER;
+        } else {
+            self.least = (2.0 * self.least.max(self.gap)).min(1.0);
+            (self.gap, self.age, self.share) = (self.gap.max(self.least), 0, SHARE);
+        }
+    }
+
+    /// A sweep from a little further on the way from the sweep before the last one to the last; the next begins anew if that was wrong.
+    /// After the `last` sweep of a solve impulses are inside their cones. Collective.
+    pub fn sweep(&mut self, sweep: &mut Sweep, last: bool, interface: &mut dyn Interface) {
+        let Some(memory) = &mut self.memory else { return sweep.run(interface) };
+        let age = f64::from(self.age);
+        let beta = (age / (age + GROWTH)).min(1.0 - self.gap);
         self.age += 1;
-        if self.age.is_multiple_of(TEST_EVERY) {
+        let tested = self.age.is_multiple_of(TEST_EVERY);
+        sweep.run_ahead((beta, if last { 1.0 } else { self.share }), tested, memory, interface);
+        if tested {
             let mut sum = [ExactSum::default()];
-            sweep.add_momentum_product(start, impulses, &mut sum[0]);
+            sweep.add_momentum_product(memory, &mut sum[0]);
             interface.sum(&mut sum);
             if sum[0].value() < 0.0 {
                 self.age = 0;
             }
         }
-        let age = f64::from(self.age);
-        let beta = (age / (age + GROWTH)).min(1.0 - self.gap);
-        let tested = (self.age + 1).is_multiple_of(TEST_EVERY);
-        sweep.add_momentum(beta, impulses, if tested { start } else { &mut [] }, velocities);
     }
 }
 

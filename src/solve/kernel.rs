@@ -23,7 +23,7 @@ use super::problem::Twist;
 use crate::geometry::{Mat3, Vec3};
 
 /// What happens at a contact point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Visit {
     /// The impulse that is there acts; it does not change.
     Start,
@@ -31,6 +31,8 @@ pub enum Visit {
     /// The projected law where nothing rubs.
     Frictionless,
     Exact,
+    /// The projected law, or the exact one if `true`, from an extrapolated impulse.
+    Momentum(Ahead, bool),
 }
 
 /// What threads work on together.
@@ -82,7 +84,8 @@ mod measure;
 mod momentum;
 
 pub use measure::{Terms, measure_all};
-pub use momentum::{extrapolate, extrapolate_velocities, products};
+use momentum::visit_ahead;
+pub use momentum::{Ahead, extrapolate_velocities};
 
 for_each_isa! {
     /// # Safety
@@ -105,6 +108,11 @@ unsafe fn visit_blocks<I: Isa>(blocks: &[Block], shared: &Shared, kind: Visit) {
                 Visit::Exact => visit_block::<I, EXACT>(block, rows, shared),
                 Visit::Start => start_block::<I>(block, rows, shared),
                 Visit::Frictionless => visit_frictionless::<I>(block, rows, shared),
+                Visit::Momentum(ahead, true) => visit_ahead::<I, EXACT>(block, rows, shared, &ahead),
+                Visit::Momentum(ahead, false) if block.strong == 0 => {
+                    visit_ahead::<I, PROJECTED>(block, rows, shared, &ahead)
+                }
+                Visit::Momentum(ahead, false) => visit_ahead::<I, MIXED>(block, rows, shared, &ahead),
             }
         }
     }
@@ -235,11 +243,22 @@ unsafe fn visit_frictionless<I: Isa>(block: &Block, rows: &mut [Row], shared: &S
 
 #[inline(always)]
 fn projected(block: &Block, row: &Row, velocity: &[F64x8; 3]) -> [F64x8; 3] {
-    let normal = (row.impulse[0] - velocity[0] * row.step_normal).positive_part();
+    let normal = normal_of(row, velocity);
+    tangents(block, row, velocity, normal, normal)
+}
+
+#[inline(always)]
+fn normal_of(row: &Row, velocity: &[F64x8; 3]) -> F64x8 {
+    (row.impulse[0] - velocity[0] * row.step_normal).positive_part()
+}
+
+/// The impulse with a normal part that is known; friction is at most μ `bound`.
+#[inline(always)]
+fn tangents(block: &Block, row: &Row, velocity: &[F64x8; 3], normal: F64x8, bound: F64x8) -> [F64x8; 3] {
     let change = normal - row.impulse[0];
     let t = row.impulse[1] - (velocity[1] + row.coupling[0] * change) * row.step_tangent;
     let s = row.impulse[2] - (velocity[2] + row.coupling[1] * change) * row.step_tangent;
-    let factor = (t * t + s * s).shrink_to(block.friction * normal);
+    let factor = (t * t + s * s).shrink_to(block.friction * bound);
     [normal, t * factor, s * factor]
 }
 

@@ -184,9 +184,9 @@ fn sweep_until(
         if let Between::Momentum(momentum) = &mut between {
             momentum.observe(residual.natural_map, options.check_every, options.tolerance, &mut sweep);
         }
-        for k in 0..options.check_every.min(options.maximum_sweeps - sweeps) {
+        for _ in 0..options.check_every.min(options.maximum_sweeps - sweeps) {
             // Not before the first sweep, and not before a measurement: see `accelerate`.
-            between.sweep(&mut sweep, k > 0 || sweeps > 0, interface);
+            between.sweep(&mut sweep, sweeps > 0, sweeps + 1 == options.maximum_sweeps, interface);
             sweeps += 1;
         }
     }
@@ -200,8 +200,8 @@ enum Between {
 }
 
 impl Between {
-    /// An extrapolation, if asked for, and a sweep. Collective.
-    fn sweep(&mut self, sweep: &mut Sweep, extrapolate: bool, interface: &mut dyn Interface) {
+    /// An extrapolation, if asked for, and a sweep; `last` if no other will follow. Collective.
+    fn sweep(&mut self, sweep: &mut Sweep, extrapolate: bool, last: bool, interface: &mut dyn Interface) {
         match self {
             Between::Nothing => sweep.run(interface),
             Between::Gradient(gradient) => {
@@ -210,12 +210,7 @@ impl Between {
                 }
                 gradient.sweep(sweep, interface);
             }
-            Between::Momentum(momentum) => {
-                if extrapolate {
-                    momentum.extrapolate(sweep, interface);
-                }
-                sweep.run(interface);
-            }
+            Between::Momentum(momentum) => momentum.sweep(sweep, last, interface),
         }
     }
 }

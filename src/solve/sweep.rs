@@ -6,7 +6,7 @@
 use super::block::{Block, Blocks, NOTHING, Phase, Row};
 use super::colour::Colours;
 use super::hub::{Hub, HubSweep};
-use super::kernel::{self, Shared, Terms, Visit};
+use super::kernel::{self, Ahead, Shared, Terms, Visit};
 use super::lanes::{F64x8, LANES};
 use super::problem::{Problem, Twist};
 use super::residual::Partial;
@@ -32,8 +32,8 @@ pub struct Sweep<'t> {
 /// Below this many blocks a colour stays on one thread: the caches of another are as far away as the work is long.
 pub const PARALLEL_BLOCKS: usize = 16;
 
-/// Below this many rows what happens between sweeps stays on one thread.
-const PARALLEL_ROWS: usize = 200;
+/// Below this many bodies what happens between sweeps stays on one thread.
+const PARALLEL_BODIES: usize = 1000;
 
 /// Blocks whose terms of the residual stay in the nearest cache until they are added up.
 const MEASURED_TOGETHER: usize = 32;
@@ -99,7 +99,7 @@ impl<'t> Sweep<'t> {
         interface.gather_hub(&self.velocities, &mut self.hub.velocities);
         match visit {
             Visit::Start => self.hub.start(),
-            Visit::Projected | Visit::Frictionless | Visit::Exact => self.hub.run(),
+            Visit::Projected | Visit::Frictionless | Visit::Exact | Visit::Momentum(..) => self.hub.run(),
         }
         interface.scatter_hub(&self.hub.velocities, &mut self.velocities);
         interface.end_sweep(&self.velocities);
@@ -224,50 +224,76 @@ impl<'t> Sweep<'t> {
         self.hub.extrapolate(beta);
     }
 
-    /// `last ← r`, `r ← r + β (r − last)`, and the same for velocities; `start` gets the new `r`, or is empty.
-    pub(super) fn add_momentum(
+    /// One visit to every contact point from where `r + β (r − last)` and the velocities that belong to it are; `last ← r`. If `tested`,
+    /// `memory` gets the products that [`Self::add_momentum_product`] adds up.
+    pub(super) fn run_ahead(
         &mut self,
-        beta: f64,
-        last: &mut [Impulse],
-        start: &mut [Impulse],
-        last_velocities: &mut [Twist],
+        (beta, share): (f64, f64),
+        tested: bool,
+        memory: &mut Memory,
+        interface: &mut dyn Interface,
     ) {
-        let rows = &mut self.blocks.rows[..];
-        let (threads, count) = (self.team.size(), rows.len());
-        if threads == 1 || count < PARALLEL_ROWS {
-            kernel::extrapolate(rows, last, start, beta);
-            kernel::extrapolate_velocities(&mut self.velocities, last_velocities, beta);
+        let (threads, last) = (self.team.size(), &mut memory.velocities[..]);
+        if threads == 1 || self.velocities.len() < PARALLEL_BODIES {
+            kernel::extrapolate_velocities(&mut self.velocities, last, beta);
         } else {
-            let share = count.div_ceil(threads);
-            let mut parts: Vec<&mut [Impulse]> = start.chunks_mut(share).collect();
-            parts.resize_with(count.div_ceil(share), Default::default);
-            let lists = rows.chunks_mut(share).zip(last.chunks_mut(share)).zip(parts);
-            self.team
-                .each(lists.collect(), |((rows, last), start)| kernel::extrapolate(rows, last, start, beta));
             let share = self.velocities.len().div_ceil(threads);
-            let bodies = self.velocities.chunks_mut(share).zip(last_velocities.chunks_mut(share));
+            let bodies = self.velocities.chunks_mut(share).zip(last.chunks_mut(share));
             self.team.each(bodies.collect(), |(velocities, last)| {
                 kernel::extrapolate_velocities(velocities, last, beta);
             });
         }
         self.hub.add_momentum(beta);
+        let ahead = Ahead {
+            beta,
+            share,
+            last: memory.impulses.as_mut_ptr(),
+            bound: memory.bounds.as_mut_ptr(),
+            weights: self.blocks.weights.as_ptr(),
+            products: if tested { memory.products.as_mut_ptr() } else { std::ptr::null_mut() },
+        };
+        self.run_all(Visit::Momentum(ahead, self.visit == Visit::Exact), interface);
     }
 
-    /// Adds `⟨r − start, r − last⟩` of each manifold, weighted as [`Self::add_squared_steps`]. Machines are left out: their contacts are few.
-    pub(super) fn add_momentum_product(&self, start: &[Impulse], last: &[Impulse], sum: &mut ExactSum) {
-        let Blocks { blocks, rows, weights, .. } = &self.blocks;
+    /// Adds `⟨r − start, r − last⟩` of each manifold in the last sweep that was tested, weighted as [`Self::add_squared_steps`]. Machines are
+    /// left out: their contacts are few.
+    pub(super) fn add_momentum_product(&self, memory: &Memory, sum: &mut ExactSum) {
         let summed = |blocks: &[Block]| {
-            let mut products = Vec::with_capacity(blocks.len());
-            kernel::products(blocks, rows, weights, start, last, &mut products);
             let mut sum = ExactSum::default();
-            let lanes = products.iter().flat_map(|product| product.0);
+            let filled = blocks.iter().filter(|block| block.end_row > block.first_row);
+            let lanes = filled.flat_map(|block| memory.products[block.first_row as usize].0);
             lanes.filter(|&product| product != 0.0).for_each(|product| sum.add(product));
             sum
         };
-        if self.team.size() == 1 || rows.len() < PARALLEL_ROWS {
+        let blocks = &self.blocks.blocks;
+        if self.team.size() == 1 || blocks.len() < 4 * PARALLEL_BLOCKS {
             sum.merge(&summed(blocks));
         } else {
             self.team.gather(blocks, summed).for_each(|part| sum.merge(&part));
+        }
+    }
+}
+
+/// What momentum remembers from sweep to sweep. Lists by row, the velocities by slot.
+pub(super) struct Memory {
+    /// After the last sweep.
+    impulses: Vec<Impulse>,
+    velocities: Vec<Twist>,
+    /// Normal impulses, smoothed: what bounds friction.
+    bounds: Vec<F64x8>,
+    /// At the first row of each block.
+    products: Vec<F64x8>,
+}
+
+impl Memory {
+    pub fn of(sweep: &mut Sweep) -> Self {
+        sweep.hub.remember();
+        let impulses: Vec<_> = sweep.row_impulses().collect();
+        Self {
+            velocities: sweep.velocities.clone(),
+            bounds: impulses.iter().map(|impulse| impulse[0]).collect(),
+            products: vec![F64x8::default(); impulses.len()],
+            impulses,
         }
     }
 }

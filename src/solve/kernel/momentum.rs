@@ -1,4 +1,12 @@
-//! Momentum on the impulses of eight points at a time: what [`accelerate`](crate::solve::accelerate) asks for between sweeps.
+//! A sweep with momentum: each point's impulse goes on its way just before the point is visited, while it is in registers anyway.
+//! What [`accelerate`](crate::solve::accelerate) asks for.
+//!
+//! ```text
+//! y    = r + β (r − last),     last ← r,     r' = visit(y)
+//! n̄    ← n̄ + a (r_n' − n̄),     friction is bounded by μ n̄ instead of μ r_n'                  (a = 1: by μ r_n')
+//! ```
+//!
+//! Velocities are linear in impulses: they are extrapolated alike before the sweep, all bodies at once.
 
 use super::super::block::{Block, Row, Weights};
 #[cfg(target_arch = "x86_64")]
@@ -6,68 +14,96 @@ use super::super::lanes::{Avx2, Avx512};
 use super::super::lanes::{F64x8, Isa, Plain};
 use super::super::problem::Twist;
 use super::super::sweep::Impulse;
+use super::{
+    EXACT, PROJECTED, Shared, Side, exact, normal_of, push_apart, relative_velocity, tangents, to_world,
+};
 
-/// `last ← r`, `r ← r + β (r − last)`; `start` gets the new `r`, or is empty.
-pub fn extrapolate(rows: &mut [Row], last: &mut [Impulse], start: &mut [Impulse], beta: f64) {
-    // SAFETY: nothing but references.
-    unsafe { extrapolate_all(rows, last, start, beta) }
+/// What a sweep with momentum has beside the rows: lists as long as theirs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ahead {
+    pub beta: f64,
+    /// a, in (0, 1].
+    pub share: f64,
+    /// Impulses after the last sweep.
+    pub last: *mut Impulse,
+    /// n̄; not looked at where a = 1.
+    pub bound: *mut F64x8,
+    pub weights: *const Weights,
+    /// At the first row of each block: `⟨r' − y, r' − r⟩` of its manifolds, weighted with the diagonal of the Delassus operator. Null if
+    /// nobody asks.
+    pub products: *mut F64x8,
 }
 
-/// The same for velocities.
+// SAFETY: used like the rows, and by the same threads: see `Shared`.
+unsafe impl Send for Ahead {}
+// SAFETY: the same.
+unsafe impl Sync for Ahead {}
+
+/// # Safety
+/// As for [`visit_all`](super::visit_all); the lists of `ahead` are as long as those of the rows.
+#[inline(always)]
+pub unsafe fn visit_ahead<I: Isa, const LAW: u8>(
+    block: &Block,
+    rows: &mut [Row],
+    shared: &Shared,
+    ahead: &Ahead,
+) {
+    // SAFETY: as for `visit_all`.
+    let mut a = unsafe { Side::load::<I>(&block.slots[0], shared.velocities) };
+    // SAFETY: as for `visit_all`.
+    let mut b = unsafe { Side::load::<I>(&block.slots[1], shared.velocities) };
+    let (beta, share) = (F64x8::splat(ahead.beta), F64x8::splat(ahead.share));
+    let mut product = F64x8::default();
+    for (row, place) in rows.iter_mut().zip(block.first_row as usize..) {
+        // SAFETY: one entry for each row, and this thread alone has the row.
+        let last = unsafe { &mut *ahead.last.add(place) };
+        let now = row.impulse;
+        for axis in 0..3 {
+            row.impulse[axis] += beta * (now[axis] - last[axis]);
+        }
+        *last = now;
+        let velocity = relative_velocity(block, row, &a, &b);
+        let normal = normal_of(row, &velocity);
+        let mut bound = normal;
+        if ahead.share < 1.0 {
+            // SAFETY: as for `last`.
+            let kept = unsafe { &mut *ahead.bound.add(place) };
+            bound = *kept + share * (normal - *kept);
+            *kept = bound;
+        }
+        let impulse = match LAW {
+            PROJECTED => tangents(block, row, &velocity, normal, bound),
+            EXACT => exact(block, row, &velocity, u8::MAX, row.impulse),
+            _ => exact(block, row, &velocity, block.strong, tangents(block, row, &velocity, normal, bound)),
+        };
+        let change = [0, 1, 2].map(|axis| impulse[axis] - row.impulse[axis]);
+        if !ahead.products.is_null() {
+            // SAFETY: as for `last`.
+            let weights = unsafe { &*ahead.weights.add(place) };
+            let way = |axis: usize| change[axis] * (impulse[axis] - now[axis]);
+            product += way(0) * weights.normal + (way(1) + way(2)) * weights.tangent;
+        }
+        row.impulse = impulse;
+        push_apart(block, row, to_world(block, &change), &mut a, &mut b);
+    }
+    // SAFETY: as for `visit_all`; the first row belongs to this block alone.
+    unsafe {
+        a.store::<I>(&block.slots[0], shared.velocities, block.movable[0]);
+        b.store::<I>(&block.slots[1], shared.velocities, block.movable[1]);
+        if !ahead.products.is_null() && block.end_row > block.first_row {
+            *ahead.products.add(block.first_row as usize) = product;
+        }
+    }
+}
+
+/// `last ← v`, `v ← v + β (v − last)`.
 pub fn extrapolate_velocities(velocities: &mut [Twist], last: &mut [Twist], beta: f64) {
     // SAFETY: nothing but references.
     unsafe { extrapolate_twists(velocities, last, beta) }
 }
 
-/// `⟨r − start, r − last⟩` of the manifolds of each block, weighted with the diagonal of the Delassus operator. Lists are those of all blocks.
-pub fn products(
-    blocks: &[Block],
-    rows: &[Row],
-    weights: &[Weights],
-    start: &[Impulse],
-    last: &[Impulse],
-    products: &mut Vec<F64x8>,
-) {
-    // SAFETY: nothing but references.
-    unsafe { products_all(blocks, rows, weights, start, last, products) }
-}
-
-for_each_isa! {
-    unsafe fn extrapolate_all(rows: &mut [Row], last: &mut [Impulse], start: &mut [Impulse], beta: f64) = extrapolate_rows
-}
-
 for_each_isa! {
     unsafe fn extrapolate_twists(velocities: &mut [Twist], last: &mut [Twist], beta: f64) = extrapolate_bodies
-}
-
-for_each_isa! {
-    unsafe fn products_all(
-        blocks: &[Block],
-        rows: &[Row],
-        weights: &[Weights],
-        start: &[Impulse],
-        last: &[Impulse],
-        products: &mut Vec<F64x8>
-    ) = products_of_blocks
-}
-
-#[inline(always)]
-#[expect(
-    clippy::extra_unused_type_parameters,
-    reason = "compiled once for each instruction set all the same"
-)]
-unsafe fn extrapolate_rows<I: Isa>(rows: &mut [Row], last: &mut [Impulse], start: &mut [Impulse], beta: f64) {
-    let factor = F64x8::splat(beta);
-    for (row, last) in rows.iter_mut().zip(last) {
-        for (impulse, last) in row.impulse.iter_mut().zip(last) {
-            let now = *impulse;
-            *impulse += factor * (now - *last);
-            *last = now;
-        }
-    }
-    for (start, row) in start.iter_mut().zip(rows) {
-        *start = row.impulse;
-    }
 }
 
 #[inline(always)]
@@ -83,29 +119,5 @@ unsafe fn extrapolate_bodies<I: Isa>(velocities: &mut [Twist], last: &mut [Twist
             velocity.angular[axis] += beta * (now.angular[axis] - last.angular[axis]);
         }
         *last = now;
-    }
-}
-
-#[inline(always)]
-#[expect(
-    clippy::extra_unused_type_parameters,
-    reason = "compiled once for each instruction set all the same"
-)]
-unsafe fn products_of_blocks<I: Isa>(
-    blocks: &[Block],
-    rows: &[Row],
-    weights: &[Weights],
-    start: &[Impulse],
-    last: &[Impulse],
-    products: &mut Vec<F64x8>,
-) {
-    for block in blocks {
-        let mut product = F64x8::default();
-        for place in block.first_row as usize..block.end_row as usize {
-            let (now, start, last) = (&rows[place].impulse, &start[place], &last[place]);
-            let way = |axis: usize| (now[axis] - start[axis]) * (now[axis] - last[axis]);
-            product += way(0) * weights[place].normal + (way(1) + way(2)) * weights[place].tangent;
-        }
-        products.push(product);
     }
 }

@@ -59,7 +59,19 @@ fn run(problem: &Problem, visit: unsafe fn(&[Block], &Shared, Visit)) -> (Vec<Tw
     let mut blocks = Blocks::new(problem, &colours(problem), |slot| slot % 5 == 0);
     let mut velocities = problem.free_velocity.clone();
     velocities.push(Twist::default());
-    for kind in [Visit::Start, Visit::Projected, Visit::Projected, Visit::Exact] {
+    let mut last: Vec<_> = blocks.rows.iter().map(|row| row.impulse).collect();
+    let mut bounds: Vec<_> = last.iter().map(|impulse| impulse[0]).collect();
+    let mut products = vec![F64x8::default(); last.len()];
+    let ahead = Ahead {
+        beta: 0.7,
+        share: 0.3,
+        last: last.as_mut_ptr(),
+        bound: bounds.as_mut_ptr(),
+        weights: blocks.weights.as_ptr(),
+        products: products.as_mut_ptr(),
+    };
+    let momentum = Visit::Momentum(ahead, false);
+    for kind in [Visit::Start, Visit::Projected, momentum, momentum, Visit::Projected, Visit::Exact] {
         for phase in &blocks.phases {
             let shared = Shared { velocities: velocities.as_mut_ptr(), rows: blocks.rows.as_mut_ptr() };
             for range in [phase.boundary.clone(), phase.interior.clone()] {

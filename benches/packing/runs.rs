@@ -1,0 +1,42 @@
+//! Contact problems out of runs: those of consecutive steps, each with the impulses of the step before.
+
+use super::packing::Ready;
+use breccia::scene::{Physics, Scene};
+use breccia::solve::{Acceleration, Options, Problem};
+use breccia::step::{DecompositionOptions, Stepper, motion};
+use decomposition::Solo;
+
+fn stepper(scene: Scene, physics: &Physics, tolerance: f64, maximum_sweeps: usize) -> Stepper<'static> {
+    let options =
+        Options { tolerance, maximum_sweeps, acceleration: Acceleration::Momentum, ..Options::default() };
+    Stepper::new(scene, physics.clone(), options, DecompositionOptions::default(), &Solo)
+}
+
+/// The scene after so many steps, solved roughly.
+pub fn after(steps: usize, scene: Scene, physics: &Physics) -> Scene {
+    let mut stepper = stepper(scene, physics, 1e-2, 60);
+    for _ in 0..steps {
+        stepper.step().expect("no machine can fail");
+    }
+    stepper.scene().clone()
+}
+
+/// The problems of `count` steps after `skipped` ones, all of which are solved to `tolerance`.
+pub fn problems(
+    scene: Scene,
+    physics: &Physics,
+    (skipped, count): (usize, usize),
+    tolerance: f64,
+) -> Vec<Problem> {
+    let mut stepper = stepper(scene, physics, tolerance, 2000);
+    let mut problems = Vec::new();
+    for step in 0..skipped + count {
+        if step >= skipped {
+            let mut scene = stepper.scene().clone();
+            motion::predict(&mut scene, physics);
+            problems.push(Ready::new((scene, physics.clone())).problem_from(true));
+        }
+        stepper.step().expect("no machine can fail");
+    }
+    problems
+}
