@@ -146,7 +146,7 @@ fn time_to_residual(name: &str, problems: &[Problem], tolerance: f64, maximum_sw
     print!("{name}, {points} points, to {tolerance:e}:");
     for acceleration in [Acceleration::None, Acceleration::Momentum] {
         let options = Options { tolerance, maximum_sweeps, acceleration, ..Options::default() };
-        let (mut sweeps, mut reached, mut seconds) = (0, 0, 0.0);
+        let (mut sweeps, mut reached, mut seconds, mut worst) = (0, 0, 0.0, 0.0_f64);
         for problem in problems {
             let colours = colours_of(problem);
             let start = Instant::now();
@@ -154,12 +154,17 @@ fn time_to_residual(name: &str, problems: &[Problem], tolerance: f64, maximum_sw
             seconds += start.elapsed().as_secs_f64();
             sweeps += solution.sweeps;
             reached += usize::from(solution.converged);
+            worst = worst.max(solution.residual.natural_map);
         }
         let count = problems.len();
         print!(" {acceleration:?} {} sweeps, {:.2} ms", sweeps / count, seconds * 1e3 / count as f64);
         print!(
             "{};",
-            if reached < count { format!(" ({reached} of {count} reached)") } else { String::new() }
+            if reached < count {
+                format!(" ({reached} of {count} reached, worst {worst:.1e})")
+            } else {
+                String::new()
+            }
         );
     }
     println!();

@@ -90,11 +90,11 @@ def sweep():
 def residual():
     """Sweeps and time to a residual: as the bench prints them."""
     text = call(["cargo", "bench", "--quiet", "--bench", "sweep", "--", "residual"], RAYON_NUM_THREADS="1")
-    entry = r"(\w+) (\d+) sweeps, ([\d.]+) ms(?: \((\d+ of \d+) reached\))?;"
+    entry = r"(\w+) (\d+) sweeps, ([\d.]+) ms(?: \((\d+ of \d+) reached, worst (\S+)\))?;"
     lines, times = [], []
     for name, points, tolerance, rest in re.findall(r"(.*), (\d+) points, to (\S+):(.*)", text):
         (_, *plain), (_, *momentum) = re.findall(entry, rest)
-        cell = lambda sweeps, time, reached: f"{sweeps}, {time}" + (f" ({reached} get there)" if reached else "")
+        cell = lambda sweeps, time, reached, left: f"{sweeps}, {time}" + (f" ({reached} get there, {left} left)" if reached else "")
         ratio = float(plain[1]) / float(momentum[1])
         sign = "> " if plain[2] and not momentum[2] else ""
         lines.append([name, f"{int(points):,}", tolerance, cell(*plain), cell(*momentum), f"{sign}{ratio:.1f}"])

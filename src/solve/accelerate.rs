@@ -15,7 +15,7 @@
 //! ```
 //!
 //! It begins at once where the first residual is that of a cold start; from the impulses of the last step only when the residuals of plain sweeps say that
-//! more than 40 of them are still to come: many steps need no more, and then nothing is lost.
+//! more than 60 of them are still to come: many steps need no more, and then nothing is lost.
 //!
 //! *How much.* Where plain sweeps take the slowest mode down by `exp(−γ)` each, the best g is about `2 √γ`, and takes it down by `exp(−g/2)`: too
 //! much swings, too little creeps. So g begins at 0.25, and falls by a fifth with each measurement in which the residual has fallen
@@ -29,7 +29,9 @@
 //! every swing and the swings go on for ever. So its bound follows a smoothed normal impulse, `n̄ ← n̄ + a (r_n − n̄)`, with a = 0.3; without a better
 //! residual for 200 sweeps a falls to a third, down to 1e-3; then the momentum is halved, and a begins anew. At rest n̄ = r_n: the solutions are the same. (A tool on a
 //! bed of a thousandth of its weight to 1e-2: 12780 plain, 3100 with momentum that does not smooth. Plain sweeps do not get to 1e-3
-//! there in 250,000: they wander for ever, and so do these.) An impulse of a solution may lie outside its cone by what the tolerance allows; in the last sweep of all that are allowed a = 1.
+//! there in 250,000: they wander for ever, and so do these.) An impulse of a solution may lie outside its cone by what the tolerance allows. Where nothing helps, sweeps are plain
+//! again. Where the tolerance is not met in all the sweeps that are allowed, the best of the states that were measured is the result: a swing that is cut short may be
+//! far from the law.
 //!
 //! For the conjugate gradient: the norm weights each entry with the diagonal of `W`, so that it does not depend on units or on how heavy a stone is. Velocities are
 //! linear in the impulses: the direction is kept in both spaces and nothing is rebuilt. `‖d‖²` is summed exactly over manifolds, so β has the
@@ -38,7 +40,7 @@
 
 use super::problem::Twist;
 use super::solver::Interface;
-use super::sweep::{Memory, Sweep};
+use super::sweep::{Memory, State, Sweep};
 use decomposition::ExactSum;
 
 pub struct ConjugateGradient {
@@ -124,8 +126,12 @@ pub struct Momentum {
     first: Option<f64>,
     last: [f64; 2],
     best: f64,
+    /// What had the best, once it has begun.
+    best_state: Option<State>,
     /// Sweeps since the residual was last much better than ever before.
     waited: usize,
+    /// Nothing helped: sweeps stay plain, which cost less.
+    given_up: bool,
 }
 
 /// How slowly β grows: `k / (k + 6)`. Easy problems are over before it is large; hard ones lose little.
@@ -150,8 +156,10 @@ const PATIENCE: usize = 200;
 const SHARE: f64 = 0.3;
 const SMOOTHER: f64 = 3.2;
 const LEAST_SHARE: f64 = 1e-3;
+/// A least `1 − β` at which momentum gains nothing that it would be worth its price for.
+const GIVE_UP: f64 = 0.3;
 /// Plain sweeps that are worth waiting for.
-const SOON: f64 = 40.0;
+const SOON: f64 = 60.0;
 
 impl Momentum {
     pub fn new() -> Self {
@@ -164,7 +172,9 @@ impl Momentum {
             first: None,
             last: [f64::INFINITY; 2],
             best: f64::INFINITY,
+            best_state: None,
             waited: 0,
+            given_up: false,
         }
     }
 
@@ -173,6 +183,9 @@ impl Momentum {
         let cold = *self.first.get_or_insert(residual) > COLD;
         let last = self.last;
         self.last = [last[1], residual];
+        if self.given_up {
+            return;
+        }
         if self.memory.is_none() {
             // Both of the last two stretches count, so that one lucky measurement does not decide.
             let checks = (residual / tolerance).ln() / (0.5 * (last[0] / residual).ln());
@@ -187,6 +200,7 @@ impl Momentum {
         }
         if residual < 0.9 * self.best {
             (self.best, self.waited) = (residual, 0);
+            self.best_state = self.memory.is_some().then(|| sweep.state());
             return;
         }
         self.waited += sweeps;
@@ -197,28 +211,37 @@ impl Momentum {
     }
 
     /// The residual stalls: friction that follows the swings of the normal impulses keeps them going. Smooths its bound; and where it is
-    /// smooth already, halves the momentum and begins anew.
+    /// smooth already, halves the momentum and begins anew; and where little is left of that, gives up.
     fn give_way(&mut self) {
         if self.memory.is_none() {
             return;
         }
         if self.share > LEAST_SHARE {
             self.share /= SMOOTHER;
-        } else {
-            self.least = (2.0 * self.least.max(self.gap)).min(1.0);
-            (self.gap, self.age, self.share) = (self.gap.max(self.least), 0, SHARE);
+            return;
+        }
+        self.least = 2.0 * self.least.max(self.gap);
+        (self.gap, self.age, self.share) = (self.least, 0, SHARE);
+        if self.least > GIVE_UP {
+            (self.memory, self.given_up) = (None, true);
         }
     }
 
+    /// At the end of all sweeps that are allowed: back to the best state if it was better than this one, with `residual`. The same on every rank.
+    pub fn go_back(&self, sweep: &mut Sweep, residual: f64) -> bool {
+        let better = self.best_state.as_ref().filter(|_| residual.is_nan() || self.best < residual);
+        better.inspect(|state| sweep.set_state(state)).is_some()
+    }
+
     /// A sweep from a little further on the way from the sweep before the last one to the last; the next begins anew if that was wrong.
-    /// After the `last` sweep of a solve impulses are inside their cones. Collective.
-    pub fn sweep(&mut self, sweep: &mut Sweep, last: bool, interface: &mut dyn Interface) {
+    /// Collective.
+    pub fn sweep(&mut self, sweep: &mut Sweep, interface: &mut dyn Interface) {
         let Some(memory) = &mut self.memory else { return sweep.run(interface) };
         let age = f64::from(self.age);
         let beta = (age / (age + GROWTH)).min(1.0 - self.gap);
         self.age += 1;
         let tested = self.age.is_multiple_of(TEST_EVERY);
-        sweep.run_ahead((beta, if last { 1.0 } else { self.share }), tested, memory, interface);
+        sweep.run_ahead((beta, self.share), tested, memory, interface);
         if tested {
             let mut sum = [ExactSum::default()];
             sweep.add_momentum_product(memory, &mut sum[0]);

@@ -130,6 +130,12 @@ struct Memory {
     velocities: Vec<Vec<f64>>,
 }
 
+/// The unknowns, with the velocities of the bodies.
+pub(super) struct HubState {
+    own: Memory,
+    velocities: Vec<Twist>,
+}
+
 impl HubSweep {
     pub fn new(hub: &Hub) -> Self {
         let mut sweep = Self {
@@ -214,6 +220,19 @@ impl HubSweep {
             size += products.map(|(j, v)| (j * v).abs()).sum::<f64>();
         }
         16.0 * f64::EPSILON * size
+    }
+
+    /// The unknowns.
+    pub(super) fn state(&self) -> HubState {
+        HubState { own: self.memory(), velocities: self.velocities.clone() }
+    }
+
+    pub(super) fn set_state(&mut self, state: &HubState) {
+        for (row, impulse) in self.rows.iter_mut().zip(&state.own.impulses) {
+            row.impulse = *impulse;
+        }
+        self.velocities.clone_from(&state.velocities);
+        self.machine_velocities.clone_from(&state.own.velocities);
     }
 
     /// Keeps the state before a sweep, for the conjugate gradient.

@@ -168,11 +168,15 @@ fn sweep_until(
     };
     let mut sweeps = 0;
     loop {
-        let mut partial = sweep.measure();
-        interface.reduce(&mut partial);
-        let residual = partial.finish();
+        let mut residual = measure(&sweep, interface);
         let converged = residual.natural_map <= options.tolerance;
         if converged || sweeps >= options.maximum_sweeps || residual.natural_map.is_nan() {
+            if let Between::Momentum(momentum) = &between
+                && !converged
+                && momentum.go_back(&mut sweep, residual.natural_map)
+            {
+                residual = measure(&sweep, interface);
+            }
             let impulses = sweep.impulses(problem.points.len());
             let mut velocities = std::mem::take(&mut sweep.velocities);
             velocities.truncate(problem.inertia.len());
@@ -186,10 +190,17 @@ fn sweep_until(
         }
         for _ in 0..options.check_every.min(options.maximum_sweeps - sweeps) {
             // Not before the first sweep, and not before a measurement: see `accelerate`.
-            between.sweep(&mut sweep, sweeps > 0, sweeps + 1 == options.maximum_sweeps, interface);
+            between.sweep(&mut sweep, sweeps > 0, interface);
             sweeps += 1;
         }
     }
+}
+
+/// Collective.
+fn measure(sweep: &Sweep, interface: &mut dyn Interface) -> Residual {
+    let mut partial = sweep.measure();
+    interface.reduce(&mut partial);
+    partial.finish()
 }
 
 /// What happens between sweeps, with its memory.
@@ -200,8 +211,8 @@ enum Between {
 }
 
 impl Between {
-    /// An extrapolation, if asked for, and a sweep; `last` if no other will follow. Collective.
-    fn sweep(&mut self, sweep: &mut Sweep, extrapolate: bool, last: bool, interface: &mut dyn Interface) {
+    /// An extrapolation, if asked for, and a sweep. Collective.
+    fn sweep(&mut self, sweep: &mut Sweep, extrapolate: bool, interface: &mut dyn Interface) {
         match self {
             Between::Nothing => sweep.run(interface),
             Between::Gradient(gradient) => {
@@ -210,7 +221,7 @@ impl Between {
                 }
                 gradient.sweep(sweep, interface);
             }
-            Between::Momentum(momentum) => momentum.sweep(sweep, last, interface),
+            Between::Momentum(momentum) => momentum.sweep(sweep, interface),
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use super::block::{Block, Blocks, NOTHING, Phase, Row};
 use super::colour::Colours;
-use super::hub::{Hub, HubSweep};
+use super::hub::{Hub, HubState, HubSweep};
 use super::kernel::{self, Ahead, Shared, Terms, Visit};
 use super::lanes::{F64x8, LANES};
 use super::problem::{Problem, Twist};
@@ -271,6 +271,28 @@ impl<'t> Sweep<'t> {
         } else {
             self.team.gather(blocks, summed).for_each(|part| sum.merge(&part));
         }
+    }
+}
+
+/// The unknowns.
+pub(super) struct State {
+    impulses: Vec<Impulse>,
+    velocities: Vec<Twist>,
+    hub: HubState,
+}
+
+impl Sweep<'_> {
+    pub(super) fn state(&self) -> State {
+        let impulses = self.row_impulses().collect();
+        State { impulses, velocities: self.velocities.clone(), hub: self.hub.state() }
+    }
+
+    pub(super) fn set_state(&mut self, state: &State) {
+        for (row, impulse) in self.blocks.rows.iter_mut().zip(&state.impulses) {
+            row.impulse = *impulse;
+        }
+        self.velocities.copy_from_slice(&state.velocities);
+        self.hub.set_state(&state.hub);
     }
 }
 
