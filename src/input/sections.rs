@@ -250,7 +250,7 @@ static SOLVER: Section = plain(
             "acceleration",
             Kind::Choice(Acceleration::CHOICES),
             "",
-            Default("\"none\""),
+            Default("\"momentum\""),
             "What is done between sweeps to need fewer.",
         ),
         key(

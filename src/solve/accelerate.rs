@@ -27,7 +27,7 @@
 //!
 //! *Friction.* A visit bounds friction by μ times the normal impulse that it has just found. Under momentum normal impulses swing, friction is cut off with
 //! every swing and the swings go on for ever. So its bound follows a smoothed normal impulse, `n̄ ← n̄ + a (r_n − n̄)`, with a = 0.3; without a better
-//! residual for 200 sweeps a falls to a third, down to 1e-3; then the momentum is halved, and a begins anew. At rest n̄ = r_n: the solutions are the same. (A tool on a
+//! residual for 250 sweeps a falls to a third, down to 1e-3; then the momentum is halved, and a begins anew. At rest n̄ = r_n: the solutions are the same. (A tool on a
 //! bed of a thousandth of its weight to 1e-2: 12780 plain, 3100 with momentum that does not smooth. Plain sweeps do not get to 1e-3
 //! there in 250,000: they wander for ever, and so do these.) An impulse of a solution may lie outside its cone by what the tolerance allows. Where nothing helps, sweeps are plain
 //! again. Where the tolerance is not met in all the sweeps that are allowed, the best of the states that were measured is the result: a swing that is cut short may be
@@ -151,13 +151,13 @@ const COLD: f64 = 0.5;
 /// A residual that is larger than the last one by this factor has grown: from the impulses of the last step, and from none.
 const GROWN: [f64; 2] = [1.1, 2.0];
 /// Sweeps without a better residual before friction is smoothed more, or the momentum halved.
-const PATIENCE: usize = 200;
+const PATIENCE: usize = 250;
 /// a at the start; by what it falls when the residual stalls, and how far.
 const SHARE: f64 = 0.3;
 const SMOOTHER: f64 = 3.2;
 const LEAST_SHARE: f64 = 1e-3;
 /// A least `1 − β` at which momentum gains nothing that it would be worth its price for.
-const GIVE_UP: f64 = 0.3;
+const GIVE_UP: f64 = 0.9;
 /// Plain sweeps that are worth waiting for.
 const SOON: f64 = 60.0;
 

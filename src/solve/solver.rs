@@ -24,12 +24,12 @@ pub enum LocalLaw {
 /// What happens between sweeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Acceleration {
-    /// Plain nonsmooth Gauss–Seidel: with a warm start the better choice, since few sweeps are needed at all.
-    #[default]
+    /// Plain nonsmooth Gauss–Seidel.
     None,
     /// [`ConjugateGradient`].
     ConjugateGradient,
-    /// [`Momentum`].
+    /// [`Momentum`], once plain sweeps prove slow.
+    #[default]
     Momentum,
 }
 
