@@ -68,11 +68,17 @@ def machine():
 
 def sweep():
     """The sweep on one thread and on all, by size of the problem; the bandwidth of a plain copy beside it."""
-    found, copy = {}, 0.0
+    if not (OUT / "rest/final.h5").exists():
+        rest()
+    five = OUT / "five-thousand"
+    run("benches/cases/side-by-side.toml", five, 20, settings=["parameters.columns=5", "parameters.rows=1", "start.copies=[5, 1]"])
+    found, copy, labels = {}, 0.0, {}
     pattern = r"Projected, (\d+) points.*?: ([\d.]+) ns a point and sweep \((\d+) bytes a point.*measuring ([\d.]+)"
     for _ in range(REPEATS):
         for threads in (1, os.cpu_count()):
-            text = call(["cargo", "bench", "--quiet", "--bench", "sweep", "--", "speed"], RAYON_NUM_THREADS=str(threads))
+            text = call(["cargo", "bench", "--quiet", "--bench", "sweep", "--", "speed", str(five / "final.h5")], RAYON_NUM_THREADS=str(threads))
+            stones, points = re.search(r"final.h5: (\d+) stones\n.*?, (\d+) points", text).groups()
+            labels[int(points)] = f" ({int(stones):,} stones in one box)"
             copy = max(copy, float(re.search(r"copying memory: ([\d.]+)", text).group(1)))
             for points, time, bytes_moved, measuring in re.findall(pattern, text):
                 key = (int(points), threads)
@@ -81,7 +87,7 @@ def sweep():
     rows = []
     for points in sorted({points for points, _ in found}):
         (one, moved, measuring), many = found[points, 1], found[points, os.cpu_count()][0]
-        rows.append([f"{points:,}", one, f"{moved / one:.1f}", f"{100 * moved / one / copy:.0f} %", many, f"{one / many:.2f}", measuring])
+        rows.append([f"{points:,}{labels.get(points, '')}", one, f"{moved / one:.1f}", f"{100 * moved / one / copy:.0f} %", many, f"{one / many:.2f}", measuring])
     head = ["contact points", "ns a point and sweep", "GB/s", "of a plain copy", f"{os.cpu_count()} threads, ns", "speed-up", "measuring the residual, ns"]
     text = table(head, rows) + f"\n\nA plain copy of 256 MB moves {copy:.1f} GB/s, read and written together.\n"
     return text, {"points": [p for p, t in sorted(found) if t == 1], "found": {f"{p} {t}": v[0] for (p, t), v in found.items()}}

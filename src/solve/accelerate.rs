@@ -29,7 +29,7 @@
 //! every swing and the swings go on for ever. So its bound follows a smoothed normal impulse, `n̄ ← n̄ + a (r_n − n̄)`, with a = 0.3; without a better
 //! residual for 250 sweeps a falls to a third, down to 1e-3; then the momentum is halved, and a begins anew. At rest n̄ = r_n: the solutions are the same. (A tool on a
 //! bed of a thousandth of its weight to 1e-2: 12780 plain, 3100 with momentum that does not smooth. Plain sweeps do not get to 1e-3
-//! there in 250,000: they wander for ever, and so do these.) An impulse of a solution may lie outside its cone by what the tolerance allows. Where nothing helps, sweeps are plain
+//! there in 250,000: they wander for ever, and so do these.) A plain sweep at the end puts friction into its cones. Where nothing helps, sweeps are plain
 //! again. Where the tolerance is not met in all the sweeps that are allowed, the best of the states that were measured is the result: a swing that is cut short may be
 //! far from the law.
 //!
@@ -225,6 +225,12 @@ impl Momentum {
         if self.least > GIVE_UP {
             (self.memory, self.given_up) = (None, true);
         }
+    }
+
+    /// Begins anew with the next sweep. Whether the last one was not plain.
+    pub fn stop(&mut self) -> bool {
+        self.age = 0;
+        self.memory.is_some()
     }
 
     /// At the end of all sweeps that are allowed: back to the best state if it was better than this one, with `residual`. The same on every rank.

@@ -285,7 +285,7 @@ shape = "sphere"
     let expected = r#"inputs/foo.toml:2: simulation.time_step: found -1, expected a number > 0
   2 | time_step = -1
     |             ^^
-inputs/foo.toml:5: solver.tolerence: found an unknown key, expected one of tolerance, maximum_sweeps, check_every, warm_start, local_law, acceleration, method, penetration_correction, correction_slop, penetration_limit, contact_margin; did you mean "tolerance"?
+inputs/foo.toml:5: solver.tolerence: found an unknown key, expected one of tolerance, maximum_sweeps, check_every, warm_start, local_law, acceleration, method, penetration_correction, correction_slop, penetration_limit, patch_reuse, contact_margin; did you mean "tolerance"?
   5 | tolerence = 1e-4
     | ^^^^^^^^^
 inputs/foo.toml:6: body.ball.material: found no such key, expected the name of a [[material]]
