@@ -25,13 +25,8 @@
 //! the move swung at 1.2e-2 for hundreds of sweeps without this rule.) A cold start swings by nature: there the residual may double.
 //! And every third sweep k begins anew if the step turns against the way gone, `⟨G(y_k) − y_k, G(y_k) − G(y_{k−1})⟩ < 0` [ODonoghue2015].
 //!
-//! *Friction.* A visit bounds friction by μ times the normal impulse that it has just found. Under momentum normal impulses swing, friction is cut off with
-//! every swing and the swings go on for ever. So its bound follows a smoothed normal impulse, `n̄ ← n̄ + a (r_n − n̄)`, with a = 0.3; without a better
-//! residual for 250 sweeps a falls to a third, down to 1e-3; then the momentum is halved, and a begins anew. At rest n̄ = r_n: the solutions are the same. (A tool on a
-//! bed of a thousandth of its weight to 1e-2: 12780 plain, 3100 with momentum that does not smooth. Plain sweeps do not get to 1e-3
-//! there in 250,000: they wander for ever, and so do these.) A plain sweep at the end puts friction into its cones. Where nothing helps, sweeps are plain
-//! again. Where the tolerance is not met in all the sweeps that are allowed, the best of the states that were measured is the result: a swing that is cut short may be
-//! far from the law.
+//! Without a better residual for 300 sweeps the momentum is halved, and where little is left of it sweeps are plain again. Where the tolerance is not met in all the
+//! sweeps that are allowed, the best of the states that were measured is the result: a swing that is cut short may be far from the law.
 //!
 //! For the conjugate gradient: the norm weights each entry with the diagonal of `W`, so that it does not depend on units or on how heavy a stone is. Velocities are
 //! linear in the impulses: the direction is kept in both spaces and nothing is rebuilt. `‖d‖²` is summed exactly over manifolds, so β has the
@@ -120,8 +115,6 @@ pub struct Momentum {
     gap: f64,
     /// What it must not fall below: doubled when nothing else helps.
     least: f64,
-    /// a: how much of a new normal impulse the bound of friction takes over.
-    share: f64,
     /// Residuals measured so far: the first, the last two, the best.
     first: Option<f64>,
     last: [f64; 2],
@@ -150,12 +143,8 @@ const TEST_EVERY: u32 = 3;
 const COLD: f64 = 0.5;
 /// A residual that is larger than the last one by this factor has grown: from the impulses of the last step, and from none.
 const GROWN: [f64; 2] = [1.1, 2.0];
-/// Sweeps without a better residual before friction is smoothed more, or the momentum halved.
-const PATIENCE: usize = 250;
-/// a at the start; by what it falls when the residual stalls, and how far.
-const SHARE: f64 = 0.3;
-const SMOOTHER: f64 = 3.2;
-const LEAST_SHARE: f64 = 1e-3;
+/// Sweeps without a better residual before the momentum is halved.
+const PATIENCE: usize = 300;
 /// A least `1 − β` at which momentum gains nothing that it would be worth its price for.
 const GIVE_UP: f64 = 0.9;
 /// Plain sweeps that are worth waiting for.
@@ -168,7 +157,6 @@ impl Momentum {
             age: 0,
             gap: GAP,
             least: LEAST_GAP,
-            share: SHARE,
             first: None,
             last: [f64::INFINITY; 2],
             best: f64::INFINITY,
@@ -210,27 +198,16 @@ impl Momentum {
         }
     }
 
-    /// The residual stalls: friction that follows the swings of the normal impulses keeps them going. Smooths its bound; and where it is
-    /// smooth already, halves the momentum and begins anew; and where little is left of that, gives up.
+    /// The residual stalls: halves the momentum and begins anew; where little is left of it, gives up.
     fn give_way(&mut self) {
         if self.memory.is_none() {
             return;
         }
-        if self.share > LEAST_SHARE {
-            self.share /= SMOOTHER;
-            return;
-        }
         self.least = 2.0 * self.least.max(self.gap);
-        (self.gap, self.age, self.share) = (self.least, 0, SHARE);
+        (self.gap, self.age) = (self.least, 0);
         if self.least > GIVE_UP {
             (self.memory, self.given_up) = (None, true);
         }
-    }
-
-    /// Begins anew with the next sweep. Whether the last one was not plain.
-    pub fn stop(&mut self) -> bool {
-        self.age = 0;
-        self.memory.is_some()
     }
 
     /// At the end of all sweeps that are allowed: back to the best state if it was better than this one, with `residual`. The same on every rank.
@@ -247,7 +224,7 @@ impl Momentum {
         let beta = (age / (age + GROWTH)).min(1.0 - self.gap);
         self.age += 1;
         let tested = self.age.is_multiple_of(TEST_EVERY);
-        sweep.run_ahead((beta, self.share), tested, memory, interface);
+        sweep.run_ahead(beta, tested, memory, interface);
         if tested {
             let mut sum = [ExactSum::default()];
             sweep.add_momentum_product(memory, &mut sum[0]);

@@ -243,22 +243,11 @@ unsafe fn visit_frictionless<I: Isa>(block: &Block, rows: &mut [Row], shared: &S
 
 #[inline(always)]
 fn projected(block: &Block, row: &Row, velocity: &[F64x8; 3]) -> [F64x8; 3] {
-    let normal = normal_of(row, velocity);
-    tangents(block, row, velocity, normal, normal)
-}
-
-#[inline(always)]
-fn normal_of(row: &Row, velocity: &[F64x8; 3]) -> F64x8 {
-    (row.impulse[0] - velocity[0] * row.step_normal).positive_part()
-}
-
-/// The impulse with a normal part that is known; friction is at most μ `bound`.
-#[inline(always)]
-fn tangents(block: &Block, row: &Row, velocity: &[F64x8; 3], normal: F64x8, bound: F64x8) -> [F64x8; 3] {
+    let normal = (row.impulse[0] - velocity[0] * row.step_normal).positive_part();
     let change = normal - row.impulse[0];
     let t = row.impulse[1] - (velocity[1] + row.coupling[0] * change) * row.step_tangent;
     let s = row.impulse[2] - (velocity[2] + row.coupling[1] * change) * row.step_tangent;
-    let factor = (t * t + s * s).shrink_to(block.friction * bound);
+    let factor = (t * t + s * s).shrink_to(block.friction * normal);
     [normal, t * factor, s * factor]
 }
 

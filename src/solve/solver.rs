@@ -169,15 +169,6 @@ fn sweep_until(
     let mut sweeps = 0;
     loop {
         let mut residual = measure(&sweep, interface);
-        if let Between::Momentum(momentum) = &mut between
-            && residual.natural_map <= options.tolerance
-            && momentum.stop()
-        {
-            // Friction was bounded by smoothed impulses: this puts it into its cones.
-            sweep.run(interface);
-            sweeps += 1;
-            residual = measure(&sweep, interface);
-        }
         let converged = residual.natural_map <= options.tolerance;
         if converged || sweeps >= options.maximum_sweeps || residual.natural_map.is_nan() {
             if let Between::Momentum(momentum) = &between

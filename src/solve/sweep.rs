@@ -228,7 +228,7 @@ impl<'t> Sweep<'t> {
     /// `memory` gets the products that [`Self::add_momentum_product`] adds up.
     pub(super) fn run_ahead(
         &mut self,
-        (beta, share): (f64, f64),
+        beta: f64,
         tested: bool,
         memory: &mut Memory,
         interface: &mut dyn Interface,
@@ -246,9 +246,7 @@ impl<'t> Sweep<'t> {
         self.hub.add_momentum(beta);
         let ahead = Ahead {
             beta,
-            share,
             last: memory.impulses.as_mut_ptr(),
-            bound: memory.bounds.as_mut_ptr(),
             weights: self.blocks.weights.as_ptr(),
             products: if tested { memory.products.as_mut_ptr() } else { std::ptr::null_mut() },
         };
@@ -301,8 +299,6 @@ pub(super) struct Memory {
     /// After the last sweep.
     impulses: Vec<Impulse>,
     velocities: Vec<Twist>,
-    /// Normal impulses, smoothed: what bounds friction.
-    bounds: Vec<F64x8>,
     /// At the first row of each block.
     products: Vec<F64x8>,
 }
@@ -313,7 +309,6 @@ impl Memory {
         let impulses: Vec<_> = sweep.row_impulses().collect();
         Self {
             velocities: sweep.velocities.clone(),
-            bounds: impulses.iter().map(|impulse| impulse[0]).collect(),
             products: vec![F64x8::default(); impulses.len()],
             impulses,
         }

@@ -3,7 +3,6 @@
 //!
 //! ```text
 //! y    = r + β (r − last),     last ← r,     r' = visit(y)
-//! n̄    ← n̄ + a (r_n' − n̄),     friction is bounded by μ n̄ instead of μ r_n'                  (a = 1: by μ r_n')
 //! ```
 //!
 //! Velocities are linear in impulses: they are extrapolated alike before the sweep, all bodies at once.
@@ -14,20 +13,14 @@ use super::super::lanes::{Avx2, Avx512};
 use super::super::lanes::{F64x8, Isa, Plain};
 use super::super::problem::Twist;
 use super::super::sweep::Impulse;
-use super::{
-    EXACT, PROJECTED, Shared, Side, exact, normal_of, push_apart, relative_velocity, tangents, to_world,
-};
+use super::{EXACT, PROJECTED, Shared, Side, exact, projected, push_apart, relative_velocity, to_world};
 
 /// What a sweep with momentum has beside the rows: lists as long as theirs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ahead {
     pub beta: f64,
-    /// a, in (0, 1].
-    pub share: f64,
     /// Impulses after the last sweep.
     pub last: *mut Impulse,
-    /// n̄; not looked at where a = 1.
-    pub bound: *mut F64x8,
     pub weights: *const Weights,
     /// At the first row of each block: `⟨r' − y, r' − r⟩` of its manifolds, weighted with the diagonal of the Delassus operator. Null if
     /// nobody asks.
@@ -52,7 +45,7 @@ pub unsafe fn visit_ahead<I: Isa, const LAW: u8>(
     let mut a = unsafe { Side::load::<I>(&block.slots[0], shared.velocities) };
     // SAFETY: as for `visit_all`.
     let mut b = unsafe { Side::load::<I>(&block.slots[1], shared.velocities) };
-    let (beta, share) = (F64x8::splat(ahead.beta), F64x8::splat(ahead.share));
+    let beta = F64x8::splat(ahead.beta);
     let mut product = F64x8::default();
     for (row, place) in rows.iter_mut().zip(block.first_row as usize..) {
         // SAFETY: one entry for each row, and this thread alone has the row.
@@ -63,18 +56,10 @@ pub unsafe fn visit_ahead<I: Isa, const LAW: u8>(
         }
         *last = now;
         let velocity = relative_velocity(block, row, &a, &b);
-        let normal = normal_of(row, &velocity);
-        let mut bound = normal;
-        if ahead.share < 1.0 {
-            // SAFETY: as for `last`.
-            let kept = unsafe { &mut *ahead.bound.add(place) };
-            bound = *kept + share * (normal - *kept);
-            *kept = bound;
-        }
         let impulse = match LAW {
-            PROJECTED => tangents(block, row, &velocity, normal, bound),
+            PROJECTED => projected(block, row, &velocity),
             EXACT => exact(block, row, &velocity, u8::MAX, row.impulse),
-            _ => exact(block, row, &velocity, block.strong, tangents(block, row, &velocity, normal, bound)),
+            _ => exact(block, row, &velocity, block.strong, projected(block, row, &velocity)),
         };
         let change = [0, 1, 2].map(|axis| impulse[axis] - row.impulse[axis]);
         if !ahead.products.is_null() {

@@ -60,13 +60,10 @@ fn run(problem: &Problem, visit: unsafe fn(&[Block], &Shared, Visit)) -> (Vec<Tw
     let mut velocities = problem.free_velocity.clone();
     velocities.push(Twist::default());
     let mut last: Vec<_> = blocks.rows.iter().map(|row| row.impulse).collect();
-    let mut bounds: Vec<_> = last.iter().map(|impulse| impulse[0]).collect();
     let mut products = vec![F64x8::default(); last.len()];
     let ahead = Ahead {
         beta: 0.7,
-        share: 0.3,
         last: last.as_mut_ptr(),
-        bound: bounds.as_mut_ptr(),
         weights: blocks.weights.as_ptr(),
         products: products.as_mut_ptr(),
     };
