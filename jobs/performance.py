@@ -196,7 +196,7 @@ def picture(results, path):
         axis.set(title="Time to a residual", xlabel="ms", xscale="log", yticks=list(places))
         axis.set_yticklabels([f"{row[0]}, {row[1]}" for row in rows], fontsize=6)
         axis.invert_yaxis()
-        axis.legend(frameon=False)
+        axis.legend(frameon=False, loc="lower left")
     if "scaling" in results:
         axis, width = axes[1][0], 0.35
         for place, (kind, numbers) in enumerate(results["scaling"].items()):

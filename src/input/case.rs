@@ -91,7 +91,7 @@ choices! {
     pub enum Acceleration {
         None = "none", "plain Gauss-Seidel sweeps";
         ConjugateGradient = "conjugate-gradient", "nonlinear conjugate gradient on the sweeps: somewhat fewer at loose tolerances";
-        Momentum = "momentum", "Nesterov's momentum on the sweeps, watched by the residual; begins where plain sweeps prove slow: two to twenty times fewer there";
+        Momentum = "momentum", "Nesterov's momentum on the sweeps, watched by the residual; begins where plain sweeps prove slow: up to twenty times fewer there";
     }
 }
 
