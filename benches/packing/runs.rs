@@ -2,19 +2,24 @@
 
 use super::packing::Ready;
 use breccia::scene::{Physics, Scene};
-use breccia::solve::{Acceleration, Options, Problem};
+use breccia::solve::{Acceleration, Measure, Options, Problem};
 use breccia::step::{DecompositionOptions, Stepper, motion};
 use decomposition::Solo;
 
-fn stepper(scene: Scene, physics: &Physics, tolerance: f64, maximum_sweeps: usize) -> Stepper<'static> {
-    let options =
-        Options { tolerance, maximum_sweeps, acceleration: Acceleration::Momentum, ..Options::default() };
+fn stepper(
+    scene: Scene,
+    physics: &Physics,
+    (measure, tolerance): (Measure, f64),
+    maximum_sweeps: usize,
+) -> Stepper<'static> {
+    let acceleration = Acceleration::Momentum;
+    let options = Options { tolerance, measure, maximum_sweeps, acceleration, ..Options::default() };
     Stepper::new(scene, physics.clone(), options, DecompositionOptions::default(), &Solo)
 }
 
 /// The scene after so many steps, solved roughly.
 pub fn after(steps: usize, scene: Scene, physics: &Physics) -> Scene {
-    let mut stepper = stepper(scene, physics, 1e-2, 60);
+    let mut stepper = stepper(scene, physics, (Measure::Fclib, 1e-2), 60);
     for _ in 0..steps {
         stepper.step().expect("no machine can fail");
     }
@@ -26,7 +31,7 @@ pub fn problems(
     scene: Scene,
     physics: &Physics,
     (skipped, count): (usize, usize),
-    tolerance: f64,
+    tolerance: (Measure, f64),
 ) -> Vec<Problem> {
     let mut stepper = stepper(scene, physics, tolerance, 2000);
     let mut problems = Vec::new();

@@ -35,7 +35,12 @@ pub fn scene((spheres, half_width): &Bed) -> Scene {
     for wall in &mut scene.statics[1..] {
         wall.pose.position = wall.pose.position.normalize() * *half_width;
     }
-    let body = |(id, sphere): (u64, &Sphere)| Body {
+    scene.grains = (5..).zip(spheres).map(|(id, sphere)| body(id, sphere)).collect();
+    scene
+}
+
+fn body(id: u64, sphere: &Sphere) -> Body {
+    Body {
         id: BodyId(id),
         group: 0,
         material: 0,
@@ -48,9 +53,7 @@ pub fn scene((spheres, half_width): &Bed) -> Scene {
         angular_velocity: Vec3::zeros(),
         angular_momentum: Vec3::zeros(),
         anchor: None,
-    };
-    scene.grains = (5..).zip(spheres).map(body).collect();
-    scene
+    }
 }
 
 /// One step under gravity, predictive law, friction 0.5, on a floor between four walls at `half_width`.
@@ -152,6 +155,15 @@ pub fn packing() -> Bed {
 pub fn column() -> Bed {
     let sphere = |k: u32| Sphere::stone(Vec3::new(0.0, 0.0, RADIUS * (1.0 + 2.0 * f64::from(k))));
     ((0..100).map(sphere).collect(), 1.0)
+}
+
+/// The heap with a sphere of a thousand times the weight of a stone a centimetre above it.
+pub fn with_tool(mut heap: Scene) -> Scene {
+    let mass = 1000.0 * Sphere::stone(Vec3::zeros()).mass;
+    let top = heap.grains.iter().map(|grain| grain.pose.position.z).fold(0.0, f64::max);
+    let tool = Sphere { centre: Vec3::new(0.0, 0.0, top + 0.01 + 0.05), radius: 0.05, mass };
+    heap.grains.push(body(1 << 20, &tool));
+    heap
 }
 
 /// A sphere of a thousand times the weight, on a bed of a thousand light ones.

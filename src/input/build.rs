@@ -262,6 +262,7 @@ pub(super) fn sample_times(start: f64, duration: f64) -> impl Iterator<Item = f6
 
 fn read_solver(table: &TableReader) -> Option<Solver> {
     let tolerance = table.number("tolerance");
+    let measure = table.choice("measure");
     let maximum_sweeps = table.count("maximum_sweeps");
     let check_every = table.count("check_every");
     let warm_start = table.flag("warm_start");
@@ -275,6 +276,7 @@ fn read_solver(table: &TableReader) -> Option<Solver> {
     let contact_margin = table.number("contact_margin");
     Some(Solver {
         tolerance: tolerance?,
+        measure: measure?,
         maximum_sweeps: maximum_sweeps?,
         check_every: check_every?,
         warm_start: warm_start?,

@@ -61,6 +61,7 @@ pub struct Simulation {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Solver {
     pub tolerance: f64,
+    pub measure: Measure,
     pub maximum_sweeps: u64,
     pub check_every: u64,
     pub warm_start: bool,
@@ -79,6 +80,14 @@ pub struct Solver {
 }
 
 choices! {
+    /// What `tolerance` is measured in.
+    pub enum Measure {
+        Fclib = "fclib", "the measure of Siconos and FCLib, impulses in N s and velocities in m/s added as they are: numbers compare with theirs, but depend on how heavy the bodies are";
+        Scaled = "scaled", "each contact point weighted with its own inverse mass: numbers do not depend on units or masses, and are smaller, 6 to 170 times so far";
+    }
+}
+
+choices! {
     /// How one contact is solved within a sweep.
     pub enum LocalLaw {
         Projected = "projected", "one projection onto the friction cone per visit: cheap, the usual choice";
@@ -91,7 +100,7 @@ choices! {
     pub enum Acceleration {
         None = "none", "plain Gauss-Seidel sweeps";
         ConjugateGradient = "conjugate-gradient", "nonlinear conjugate gradient on the sweeps: somewhat fewer at loose tolerances";
-        Momentum = "momentum", "Nesterov's momentum on the sweeps, watched by the residual; begins where plain sweeps prove slow: up to twenty times fewer there";
+        Momentum = "momentum", "Nesterov's momentum on the sweeps, watched by the residual: up to twenty times fewer where plain sweeps are slow";
     }
 }
 

@@ -225,6 +225,13 @@ static SOLVER: Section = plain(
             "Sweeps stop when the relative natural-map residual is below this.",
         ),
         key(
+            "measure",
+            Kind::Choice(Measure::CHOICES),
+            "",
+            Default("\"fclib\""),
+            "How the contact points are weighted in the residual.",
+        ),
+        key(
             "maximum_sweeps",
             Kind::Count(1, 1_000_000_000),
             "",
@@ -258,7 +265,7 @@ static SOLVER: Section = plain(
             Kind::Choice(SolverMethod::CHOICES),
             "",
             Default("\"coloured\""),
-            "What solves the contact problem. All but the first are for small problems: W is assembled on one rank, and `check_every`, `local_law` and `acceleration` do not matter.",
+            "What solves the contact problem. All but the first are for small problems: W is assembled on one rank, and `measure`, `check_every`, `local_law` and `acceleration` do not matter.",
         ),
         key(
             "penetration_correction",

@@ -210,6 +210,10 @@ fn solver(case: &Case) -> solve::Options {
     let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     solve::Options {
         tolerance: case.solver.tolerance,
+        measure: match case.solver.measure {
+            input::Measure::Fclib => solve::Measure::Fclib,
+            input::Measure::Scaled => solve::Measure::Scaled,
+        },
         maximum_sweeps: count(case.solver.maximum_sweeps),
         check_every: count(case.solver.check_every).max(1),
         law: match case.solver.local_law {

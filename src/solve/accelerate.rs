@@ -8,25 +8,23 @@
 //! β = ‖d_k‖² / ‖d_{k−1}‖²,      r_{k+1} = G(r_k) + β p_{k−1},      p_k = β p_{k−1} + d_k,      restart (p = 0) when β > 1
 //! ```
 //!
-//! *Momentum* [Nesterov1983]:
+//! *Momentum* [Nesterov1983], with the further step of [Kim2016]:
 //!
 //! ```text
-//! y_{k+1} = G(y_k) + β_k ( G(y_k) − G(y_{k−1}) ),     β_k = min( k / (k + 6), 1 − g )
+//! y_{k+1} = r_k + β_k (r_k − r_{k−1}) + c β_k (r_k − y_k),     r_k = G(y_k),     β_k = min( k / (k + 4), 1 − g )
 //! ```
 //!
-//! It begins at once where the first residual is that of a cold start; from the impulses of the last step only when the residuals of plain sweeps say that
-//! more than 60 of them are still to come: many steps need no more, and then nothing is lost.
+//! *When.* At once, unless the first residual is already within five times the tolerance: then not before the next measurement, which many steps from the impulses
+//! of the last one pass.
 //!
-//! *How much.* Where plain sweeps take the slowest mode down by `exp(−γ)` each, the best g is about `2 √γ`, and takes it down by `exp(−g/2)`: too
-//! much swings, too little creeps. So g begins at 0.25, and falls by a fifth with each measurement in which the residual has fallen
-//! by less than `exp(−g/4)` a sweep, down to 0.05. (A shaken lattice of 4000 spheres to 1e-3 and 1e-4: 60 and 80 sweeps; 110 and 130 with 0.05 from the
-//! start, 160 and 270 plain.) With friction no function must fall from sweep to sweep, so the measured residual has the last word: where
-//! it has grown by more than a tenth from one measurement to the next, k begins anew and g doubles. (From the impulses of the last step, 9,000 stones on
-//! the move swung at 1.2e-2 for hundreds of sweeps without this rule.) A cold start swings by nature: there the residual may double.
-//! And every third sweep k begins anew if the step turns against the way gone, `⟨G(y_k) − y_k, G(y_k) − G(y_{k−1})⟩ < 0` [ODonoghue2015].
+//! *How much.* Where plain sweeps take the slowest mode down by `exp(−γ)` each, the best g is about `2 √(1.4 γ)`, and takes it down by `exp(−g/2)`: too
+//! much swings, too little creeps. So g begins at 0.3, and falls by a fifth with each measurement in which the residual has fallen
+//! by less than `exp(−g/4)` a sweep, down to 0.05. With friction no function must fall from sweep to sweep, and there is a β from which on the sweeps of a problem swing
+//! ever more; the measured residual has the last word: where it has grown by more than a tenth from one measurement to the next, k begins anew, g doubles, and c, 0.4 at first, is halved. (Allowed to double,
+//! beds of spheres on the move took 400 sweeps to a residual of 1e-3 instead of 100.)
 //!
 //! Without a better residual for 300 sweeps the momentum is halved, and where little is left of it sweeps are plain again. Where the tolerance is not met in all the
-//! sweeps that are allowed, the best of the states that were measured is the result: a swing that is cut short may be far from the law.
+//! sweeps that are allowed, nearly the best of the states that were measured is the result: a swing that is cut short may be far from the law.
 //!
 //! For the conjugate gradient: the norm weights each entry with the diagonal of `W`, so that it does not depend on units or on how heavy a stone is. Velocities are
 //! linear in the impulses: the direction is kept in both spaces and nothing is rebuilt. `‖d‖²` is summed exactly over manifolds, so β has the
@@ -35,7 +33,7 @@
 
 use super::problem::Twist;
 use super::solver::Interface;
-use super::sweep::{Memory, State, Sweep};
+use super::sweep::{Memory, Plan, State, Sweep};
 use decomposition::ExactSum;
 
 pub struct ConjugateGradient {
@@ -105,7 +103,7 @@ impl ConjugateGradient {
     }
 }
 
-/// Nesterov's momentum on the sweep, once plain sweeps prove slow.
+/// Nesterov's momentum on the sweep.
 pub struct Momentum {
     /// None while sweeps are plain.
     memory: Option<Memory>,
@@ -113,42 +111,46 @@ pub struct Momentum {
     age: u32,
     /// g: 1 − β at least, now.
     gap: f64,
-    /// What it must not fall below: doubled when nothing else helps.
+    /// The step further on the way of the last sweep, by β.
+    further: f64,
+    /// What g must not fall below: doubled when nothing else helps.
     least: f64,
-    /// Residuals measured so far: the first, the last two, the best.
-    first: Option<f64>,
-    last: [f64; 2],
+    /// Residuals measured so far: the last one, the best.
+    last: Option<f64>,
     best: f64,
-    /// What had the best, once it has begun.
-    best_state: Option<State>,
+    /// A state with nearly the best, once it has begun, and its residual.
+    kept_state: Option<State>,
+    kept: f64,
     /// Sweeps since the residual was last much better than ever before.
     waited: usize,
     /// Nothing helped: sweeps stay plain, which cost less.
     given_up: bool,
 }
 
-/// How slowly β grows: `k / (k + 6)`. Easy problems are over before it is large; hard ones lose little.
-const GROWTH: f64 = 6.0;
+/// How slowly β grows: `k / (k + 4)`.
+const GROWTH: f64 = 4.0;
+/// The step further on the way of the last sweep, by β, at the start. With 1 modes that a sweep removes would come back in full.
+const FURTHER: f64 = 0.4;
 /// Of `1 − β` at the start: what a problem wants in which plain sweeps take 50 for each factor of 3.
-const GAP: f64 = 0.25;
+const GAP: f64 = 0.3;
 /// Of `1 − β` in the long run: twenty times the step of plain sweeps; beyond, it swings.
 const LEAST_GAP: f64 = 0.05;
 /// By what `1 − β` falls at a measurement.
 const SHRINK: f64 = 1.25;
 /// A residual that falls by less than `exp(−RATE g)` a sweep is that of modes which want more momentum. With the best β it is `exp(−g/2)`.
 const RATE: f64 = 0.25;
-/// Sweeps between two tests of the direction.
-const TEST_EVERY: u32 = 3;
-/// A first residual above this is that of a cold start.
-const COLD: f64 = 0.5;
-/// A residual that is larger than the last one by this factor has grown: from the impulses of the last step, and from none.
-const GROWN: [f64; 2] = [1.1, 2.0];
+/// A residual that is larger than the last one by this factor has grown.
+const GROWN: f64 = 1.1;
 /// Sweeps without a better residual before the momentum is halved.
 const PATIENCE: usize = 300;
+/// A residual is better than the best so far if it is less by this factor.
+const BETTER: f64 = 0.9;
+/// A state is worth remembering if its residual is less by this factor than that of the one remembered: it takes as long as a third of a sweep.
+const MUCH_BETTER: f64 = 0.8;
 /// A least `1 − β` at which momentum gains nothing that it would be worth its price for.
 const GIVE_UP: f64 = 0.9;
-/// Plain sweeps that are worth waiting for.
-const SOON: f64 = 60.0;
+/// A first residual within this factor of the tolerance is left to plain sweeps, until the next measurement.
+const NEAR: f64 = 5.0;
 
 impl Momentum {
     pub fn new() -> Self {
@@ -156,11 +158,12 @@ impl Momentum {
             memory: None,
             age: 0,
             gap: GAP,
+            further: FURTHER,
             least: LEAST_GAP,
-            first: None,
-            last: [f64::INFINITY; 2],
+            last: None,
             best: f64::INFINITY,
-            best_state: None,
+            kept_state: None,
+            kept: f64::INFINITY,
             waited: 0,
             given_up: false,
         }
@@ -168,27 +171,28 @@ impl Momentum {
 
     /// Takes note of a residual measured after `sweeps` more sweeps. The same on every rank.
     pub fn observe(&mut self, residual: f64, sweeps: usize, tolerance: f64, sweep: &mut Sweep) {
-        let cold = *self.first.get_or_insert(residual) > COLD;
-        let last = self.last;
-        self.last = [last[1], residual];
+        let last = self.last.replace(residual);
         if self.given_up {
             return;
         }
-        if self.memory.is_none() {
-            // Both of the last two stretches count, so that one lucky measurement does not decide.
-            let checks = (residual / tolerance).ln() / (0.5 * (last[0] / residual).ln());
-            let soon = checks > 0.0 && checks * sweeps as f64 <= SOON;
-            if cold || (last[0].is_finite() && !soon) {
-                self.memory = Some(Memory::of(sweep));
+        match last {
+            None if residual <= NEAR * tolerance => {}
+            _ if self.memory.is_none() => self.memory = Some(Memory::of(sweep)),
+            Some(last) if residual > GROWN * last => {
+                (self.gap, self.further) = ((2.0 * self.gap).min(1.0), 0.5 * self.further);
+                self.begin_anew();
             }
-        } else if residual > GROWN[usize::from(cold)] * last[1] {
-            (self.gap, self.age) = ((2.0 * self.gap).min(1.0), 0);
-        } else if (last[1] / residual).ln() < RATE * self.gap * sweeps as f64 {
-            self.gap = (self.gap / SHRINK).max(self.least);
+            Some(last) if (last / residual).ln() < RATE * self.gap * sweeps as f64 => {
+                self.gap = (self.gap / SHRINK).max(self.least);
+            }
+            _ => {}
         }
-        if residual < 0.9 * self.best {
+        if self.memory.is_some() && residual < MUCH_BETTER * self.kept {
+            self.kept = residual;
+            sweep.save(self.kept_state.get_or_insert_default());
+        }
+        if residual < BETTER * self.best {
             (self.best, self.waited) = (residual, 0);
-            self.best_state = self.memory.is_some().then(|| sweep.state());
             return;
         }
         self.waited += sweeps;
@@ -198,41 +202,37 @@ impl Momentum {
         }
     }
 
+    fn begin_anew(&mut self) {
+        self.age = 0;
+        self.memory.iter_mut().for_each(Memory::stay);
+    }
+
     /// The residual stalls: halves the momentum and begins anew; where little is left of it, gives up.
     fn give_way(&mut self) {
         if self.memory.is_none() {
             return;
         }
         self.least = 2.0 * self.least.max(self.gap);
-        (self.gap, self.age) = (self.least, 0);
+        self.gap = self.least;
+        self.begin_anew();
         if self.least > GIVE_UP {
             (self.memory, self.given_up) = (None, true);
         }
     }
 
-    /// At the end of all sweeps that are allowed: back to the best state if it was better than this one, with `residual`. The same on every rank.
+    /// At the end of all sweeps that are allowed: back to the state that was kept if it was better than this one, with `residual`. The same on every rank.
     pub fn go_back(&self, sweep: &mut Sweep, residual: f64) -> bool {
-        let better = self.best_state.as_ref().filter(|_| residual.is_nan() || self.best < residual);
+        let better = self.kept_state.as_ref().filter(|_| residual.is_nan() || self.kept < residual);
         better.inspect(|state| sweep.set_state(state)).is_some()
     }
 
-    /// A sweep from a little further on the way from the sweep before the last one to the last; the next begins anew if that was wrong.
-    /// Collective.
+    /// A sweep from a little further on the way of the last ones. Collective.
     pub fn sweep(&mut self, sweep: &mut Sweep, interface: &mut dyn Interface) {
         let Some(memory) = &mut self.memory else { return sweep.run(interface) };
-        let age = f64::from(self.age);
-        let beta = (age / (age + GROWTH)).min(1.0 - self.gap);
         self.age += 1;
-        let tested = self.age.is_multiple_of(TEST_EVERY);
-        sweep.run_ahead(beta, tested, memory, interface);
-        if tested {
-            let mut sum = [ExactSum::default()];
-            sweep.add_momentum_product(memory, &mut sum[0]);
-            interface.sum(&mut sum);
-            if sum[0].value() < 0.0 {
-                self.age = 0;
-            }
-        }
+        let age = f64::from(self.age);
+        let onward = (age / (age + GROWTH)).min(1.0 - self.gap);
+        sweep.run_ahead(Plan { onward, further: self.further * onward }, memory, interface);
     }
 }
 

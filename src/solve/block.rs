@@ -55,6 +55,9 @@ pub struct Weights {
     /// W_nn, λ.
     pub normal: F64x8,
     pub tangent: F64x8,
+    /// q_n and ‖q‖²: the relative velocity if no impulse acted.
+    pub free_normal: F64x8,
+    pub free_square: F64x8,
 }
 
 /// Stretches of blocks that may run at once.

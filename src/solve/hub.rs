@@ -15,7 +15,8 @@
 
 use super::law::solve_contact;
 use super::problem::{Inertia, Twist};
-use super::residual::{Partial, natural_map};
+use super::residual::{Measure, Partial, Seen};
+use super::sweep::Plan;
 use crate::geometry::{Mat3, Vec3};
 use crate::scene::ManifoldKey;
 use decomposition::ExactSum;
@@ -119,7 +120,7 @@ pub struct HubSweep {
     /// By [`Hub::machines`].
     pub machine_velocities: Vec<Vec<f64>>,
     before: Memory,
-    /// p of the conjugate gradient.
+    /// p of the conjugate gradient; with momentum, what is left behind.
     direction: Memory,
 }
 
@@ -131,6 +132,7 @@ struct Memory {
 }
 
 /// The unknowns, with the velocities of the bodies.
+#[derive(Default)]
 pub(super) struct HubState {
     own: Memory,
     velocities: Vec<Twist>,
@@ -186,24 +188,21 @@ impl HubSweep {
     }
 
     /// The terms of the residual, as [`super::residual::Meter`] has them.
-    pub fn measure(&self, partial: &mut Partial) {
+    pub fn measure(&self, measure: Measure, partial: &mut Partial) {
         for row in self.rows.iter().filter(|row| row.acts) {
-            let velocity = relative_velocity(row, &self.velocities, &self.machine_velocities);
-            let error = natural_map(row.impulse, velocity, row.friction, 1.0);
-            let noise = (1.0 + row.friction) * self.rounding(row);
-            if error.norm() > noise || error.norm().is_nan() {
-                partial.sums[0].add(error.norm_squared());
+            let seen = Seen {
+                impulse: row.impulse,
+                velocity: relative_velocity(row, &self.velocities, &self.machine_velocities),
+                free: row.free,
+                friction: row.friction,
+                delassus: row.delassus[(0, 0)],
+                rounding: self.rounding(row),
+            };
+            let (terms, worst) = seen.terms(measure);
+            for (sum, term) in partial.sums.iter_mut().zip(terms) {
+                sum.add(term);
             }
-            if row.impulse.x > 0.0 || row.free.x < 0.0 {
-                for (sum, vector) in partial.sums[1..].iter_mut().zip([row.free, row.impulse, velocity]) {
-                    sum.add(vector.norm_squared());
-                }
-            }
-            let weight = row.delassus[(0, 0)];
-            let error = natural_map(row.impulse, velocity, row.friction, 1.0 / weight).norm() * weight;
-            if error > partial.worst_velocity || error.is_nan() {
-                partial.worst_velocity = error;
-            }
+            partial.add_worst(worst);
         }
     }
 
@@ -261,18 +260,14 @@ impl HubSweep {
         }
     }
 
-    /// `r ← r + β (r − last)`, `last ← r`, and the same for the machines' velocities; `last` is what [`Self::remember`] kept at first.
-    pub(super) fn add_momentum(&mut self, beta: f64) {
-        for (row, last) in self.rows.iter_mut().zip(&mut self.before.impulses) {
-            let now = row.impulse;
-            row.impulse += (now - *last) * beta;
-            *last = now;
+    /// Impulses and the machines' velocities go on as the plan says that is `due`.
+    pub(super) fn add_momentum(&mut self, due: &Plan, next: &Plan) {
+        for (row, behind) in self.rows.iter_mut().zip(&mut self.direction.impulses) {
+            (0..3).for_each(|axis| due.go_on(&mut row.impulse[axis], &mut behind[axis], next));
         }
-        for (velocity, last) in self.machine_velocities.iter_mut().zip(&mut self.before.velocities) {
-            for (velocity, last) in velocity.iter_mut().zip(last) {
-                let now = *velocity;
-                *velocity += beta * (now - *last);
-                *last = now;
+        for (velocity, behind) in self.machine_velocities.iter_mut().zip(&mut self.direction.velocities) {
+            for (velocity, behind) in velocity.iter_mut().zip(behind) {
+                due.go_on(velocity, behind, next);
             }
         }
     }

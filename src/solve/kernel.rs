@@ -83,7 +83,7 @@ macro_rules! for_each_isa {
 mod measure;
 mod momentum;
 
-pub use measure::{Terms, measure_all};
+pub use measure::{SharedWeights, Terms, measure_all, note_free_all};
 use momentum::visit_ahead;
 pub use momentum::{Ahead, extrapolate_velocities};
 
@@ -305,7 +305,7 @@ unsafe fn prepare_blocks<I: Isa>(blocks: &mut [Block], rows: &mut [Row], weights
             let [w_nn, w_tn, w_sn, w_tt, w_ts, w_ss] = delassus(block, row, weights.normal);
             let (mean, half) = ((w_tt + w_ss) * F64x8::splat(0.5), (w_tt - w_ss) * F64x8::splat(0.5));
             let lambda = mean + (half * half + w_ts * w_ts).sqrt();
-            *weights = Weights { normal: w_nn, tangent: lambda };
+            (weights.normal, weights.tangent) = (w_nn, lambda);
             (row.step_normal, row.step_tangent) = (w_nn.inverse_if_positive(), lambda.inverse_if_positive());
             row.coupling = [w_tn, w_sn];
             for lane in 0..LANES {

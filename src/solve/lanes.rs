@@ -4,7 +4,7 @@
 //! compiled for ([`Isa`]).
 
 use super::problem::Twist;
-use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};
+use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 
 pub const LANES: usize = 8;
 
@@ -31,6 +31,7 @@ macro_rules! lane_by_lane {
 lane_by_lane!(Add, add, +);
 lane_by_lane!(Sub, sub, -);
 lane_by_lane!(Mul, mul, *);
+lane_by_lane!(Div, div, /);
 
 impl AddAssign for F64x8 {
     #[inline(always)]
@@ -94,6 +95,21 @@ impl F64x8 {
     #[inline(always)]
     pub fn where_positive(self, mask: Self) -> Self {
         self.zip(mask, |value, mask| if mask > 0.0 { value } else { 0.0 })
+    }
+
+    #[inline(always)]
+    pub fn larger(self, other: Self) -> Self {
+        self.zip(other, |a, b| if a > b { a } else { b })
+    }
+
+    /// Itself where `a ≤ b`, else `other`.
+    #[inline(always)]
+    pub fn where_at_most(self, a: Self, b: Self, other: Self) -> Self {
+        let mut result = other;
+        for k in 0..LANES {
+            result.0[k] = if a.0[k] <= b.0[k] { self.0[k] } else { other.0[k] };
+        }
+        result
     }
 
     /// The factor that brings a vector of squared length `self` back to length `limit`: 1 where it is not longer.

@@ -22,7 +22,7 @@ pub use block::Blocks;
 pub use colour::Colours;
 pub use hub::{Hub, HubMachine};
 pub use problem::{Inertia, Manifold, Point, Problem, Twist};
-pub use residual::Residual;
+pub use residual::{Measure, Residual};
 pub use solver::{Acceleration, Alone, HubSolution, Interface, LocalLaw, Options, Solution, solve, solve_in};
 pub use sweep::Sweep;
 pub use team::Team;

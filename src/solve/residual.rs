@@ -6,21 +6,39 @@
 //! F = r − P_K(r − ρ û),       K = { ‖r_t‖ ≤ μ r_n }
 //! ```
 //!
-//! is zero exactly when (32) holds. The *natural-map error* takes ρ = 1 and is `sqrt(Σ‖F‖²) / max(‖q‖, ‖r‖, ‖u‖)`, `q` being the free
-//! relative velocity: the measure of Siconos and FCLib, so that numbers compare [Acary2018]. The norms below the bar count the
-//! points that act (r_n > 0) or would close (q_n < 0): a predictive contact that stays open has its gap over h in `q`, which says
-//! nothing about the size of the problem. The measure mixes units, and counts an `F` within the rounding of the velocities as
-//! zero; beside it stands the largest error as a velocity, `max ‖F‖/ρ` with `ρ = 1/W_nn`, which does neither.
+//! is zero exactly when (32) holds, whatever ρ > 0. With `q` the free relative velocity there are two [`Measure`]s of all points together:
+//!
+//! ```text
+//! fclib    ρ = 1          sqrt(Σ‖F‖²) / max(‖q‖, ‖r‖, ‖u‖)
+//! scaled   ρ = 1/W_nn     the same, with the squares of F and r weighted by W_nn, those of q and u by 1/W_nn
+//! ```
+//!
+//! The first is that of Siconos and FCLib, so that numbers compare [Acary2018]. It adds N s to m/s: with grains of some grams an impulse far outside its
+//! cone hardly counts, with blocks of some tons a velocity hardly does. The second adds energies to energies, and does not depend on units or on how heavy bodies are.
+//!
+//! The norms below the bar count the points that act (r_n > 0) or would close (q_n < 0): a predictive contact that stays open has its gap
+//! over h in `q`, which says nothing about the size of the problem. An `F` within the rounding of the velocities counts as zero. Beside
+//! the measure stands the largest error as a velocity, `max ‖F‖/ρ` with `ρ = 1/W_nn`.
 
 use super::kernel::Terms;
 use super::problem::{Manifold, Point, Problem, Twist};
 use crate::geometry::Vec3;
 use decomposition::ExactSum;
 
+/// What the squares are weighted with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Measure {
+    /// Nothing.
+    #[default]
+    Fclib,
+    /// The normal entry of the point's Delassus block.
+    Scaled,
+}
+
 /// What [`Meter::measure`] found, all ranks together.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Residual {
-    /// `sqrt(Σ‖F‖²) / max(‖q‖, ‖r‖, ‖u‖)`, dimensionless.
+    /// In the measure asked for, dimensionless.
     pub natural_map: f64,
     /// Largest violation of the law at a contact point, m/s.
     pub worst_velocity: f64,
@@ -29,7 +47,7 @@ pub struct Residual {
 /// Sums of one rank, to be added over ranks before [`Partial::finish`].
 #[derive(Clone, Debug, Default)]
 pub struct Partial {
-    /// ‖F‖², ‖q‖², ‖r‖², ‖u‖².
+    /// ‖F‖², ‖q‖², ‖r‖², ‖u‖², weighted as the [`Measure`] says.
     pub sums: [ExactSum; 4],
     pub worst_velocity: f64,
 }
@@ -51,7 +69,7 @@ impl Partial {
     }
 
     /// A NaN must not be lost in the maximum.
-    fn add_worst(&mut self, worst: f64) {
+    pub(super) fn add_worst(&mut self, worst: f64) {
         if worst > self.worst_velocity || worst.is_nan() {
             self.worst_velocity = worst;
         }
@@ -87,6 +105,41 @@ pub fn natural_map(impulse: Vec3, velocity: Vec3, friction: f64, rho: f64) -> Ve
     impulse - project_on_cone(impulse - shifted * rho, friction)
 }
 
+/// A contact point as it is measured one by one.
+pub(super) struct Seen {
+    pub impulse: Vec3,
+    pub velocity: Vec3,
+    /// Without any impulse.
+    pub free: Vec3,
+    pub friction: f64,
+    /// W_nn.
+    pub delassus: f64,
+    /// How well the velocity is known, m/s.
+    pub rounding: f64,
+}
+
+impl Seen {
+    /// The terms of the sums, and the error as a velocity.
+    pub fn terms(&self, measure: Measure) -> ([f64; 4], f64) {
+        let weight = match measure {
+            Measure::Fclib => 1.0,
+            Measure::Scaled => self.delassus,
+        };
+        let error = |rho: f64| natural_map(self.impulse, self.velocity, self.friction, rho).norm();
+        let mut terms = [0.0; 4];
+        let (found, noise) = (error(1.0 / weight), (1.0 + self.friction) * self.rounding / weight);
+        if found > noise || found.is_nan() {
+            terms[0] = found * found * weight;
+        }
+        if self.impulse.x > 0.0 || self.free.x < 0.0 {
+            terms[1] = self.free.norm_squared() / weight;
+            terms[2] = self.impulse.norm_squared() * weight;
+            terms[3] = self.velocity.norm_squared() / weight;
+        }
+        (terms, error(1.0 / self.delassus) * self.delassus)
+    }
+}
+
 /// How well a relative velocity is known at all, m/s: it is a difference of the two bodies' velocities, each rounded after every impulse.
 ///
 /// Bodies that fly together touch with impulses and relative velocities that are nothing but this. Relative to themselves such noise never
@@ -120,36 +173,29 @@ impl<'a> Meter<'a> {
     }
 
     /// The terms of this rank's points.
-    pub fn measure(&self, velocities: &[Twist], impulses: &[[f64; 3]]) -> Partial {
+    pub fn measure(&self, velocities: &[Twist], impulses: &[[f64; 3]], measure: Measure) -> Partial {
         let problem = self.problem;
         let mut partial = Partial::default();
         for (index, manifold) in problem.manifolds.iter().enumerate() {
-            let mut terms = [0.0; 4];
+            let mut sums = [0.0; 4];
             for place in problem.points_of(index) {
                 let point = &problem.points[place];
-                let (free, delassus) = &self.free[place];
-                let velocity =
-                    problem.relative_velocity(manifold, point, velocities) + Vec3::new(point.bias, 0.0, 0.0);
-                let impulse = Vec3::from(impulses[place]);
-                let error = natural_map(impulse, velocity, manifold.friction, 1.0);
-                let noise = (1.0 + manifold.friction) * rounding(manifold, point, velocities);
-                if error.norm() > noise || error.norm().is_nan() {
-                    terms[0] += error.norm_squared();
-                }
-                if impulse.x > 0.0 || free.x < 0.0 {
-                    for (term, vector) in terms[1..].iter_mut().zip([*free, impulse, velocity]) {
-                        *term += vector.norm_squared();
-                    }
-                }
-                let error =
-                    natural_map(impulse, velocity, manifold.friction, 1.0 / delassus).norm() * delassus;
-                // A NaN must not be lost in the maximum.
-                if error > partial.worst_velocity || error.is_nan() {
-                    partial.worst_velocity = error;
-                }
+                let (free, delassus) = self.free[place];
+                let velocity = problem.relative_velocity(manifold, point, velocities);
+                let seen = Seen {
+                    impulse: impulses[place].into(),
+                    velocity: velocity + Vec3::new(point.bias, 0.0, 0.0),
+                    free,
+                    friction: manifold.friction,
+                    delassus,
+                    rounding: rounding(manifold, point, velocities),
+                };
+                let (terms, worst) = seen.terms(measure);
+                sums.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
+                partial.add_worst(worst);
             }
             // A manifold is summed by one rank in one order; only the sum over manifolds must not depend on order.
-            for (sum, term) in partial.sums.iter_mut().zip(terms) {
+            for (sum, term) in partial.sums.iter_mut().zip(sums) {
                 sum.add(term);
             }
         }
@@ -203,6 +249,25 @@ mod tests {
             for (impulse, velocity) in states {
                 prop_assert!(natural_map(impulse, velocity, friction, rho).norm() < 1e-12 * (1.0 + rho * slip) * 10.0);
             }
+        }
+
+        /// A thousand times the mass, and impulses to match: all terms of the scaled measure grow alike, so the residual stays.
+        #[test]
+        fn the_scaled_measure_does_not_depend_on_mass(impulse in vector(), velocity in vector(), free in vector(), friction in 0.0..1.5) {
+            let seen = |mass: f64| Seen {
+                impulse: impulse * mass,
+                velocity,
+                free,
+                friction,
+                delassus: 1.3 / mass,
+                rounding: 1e-16,
+            };
+            let (light, slow) = seen(1.0).terms(Measure::Scaled);
+            let (heavy, slow_too) = seen(1000.0).terms(Measure::Scaled);
+            for (light, heavy) in light.into_iter().zip(heavy) {
+                prop_assert!((heavy - 1000.0 * light).abs() <= 1e-10 * heavy.abs());
+            }
+            prop_assert!((slow - slow_too).abs() <= 1e-12 * (1.0 + slow));
         }
 
         #[test]

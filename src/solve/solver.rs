@@ -6,7 +6,7 @@ use super::block::Blocks;
 use super::colour::Colours;
 use super::hub::Hub;
 use super::problem::{Problem, Twist};
-use super::residual::{Partial, Residual};
+use super::residual::{Measure, Partial, Residual};
 use super::sweep::{PARALLEL_BLOCKS, Sweep};
 use super::team::{self, Team};
 use decomposition::ExactSum;
@@ -28,7 +28,7 @@ pub enum Acceleration {
     None,
     /// [`ConjugateGradient`].
     ConjugateGradient,
-    /// [`Momentum`], once plain sweeps prove slow.
+    /// [`Momentum`].
     #[default]
     Momentum,
 }
@@ -37,6 +37,7 @@ pub enum Acceleration {
 pub struct Options {
     /// Stop when the natural-map error is at most this. Dimensionless, > 0.
     pub tolerance: f64,
+    pub measure: Measure,
     /// Stop after this many sweeps, converged or not.
     pub maximum_sweeps: usize,
     /// Sweeps between two measurements of the residual, ≥ 1.
@@ -51,6 +52,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             tolerance: 1e-4,
+            measure: Measure::default(),
             maximum_sweeps: 2000,
             check_every: 10,
             law: LocalLaw::default(),
@@ -168,14 +170,14 @@ fn sweep_until(
     };
     let mut sweeps = 0;
     loop {
-        let mut residual = measure(&sweep, interface);
+        let mut residual = measure(&sweep, options.measure, interface);
         let converged = residual.natural_map <= options.tolerance;
         if converged || sweeps >= options.maximum_sweeps || residual.natural_map.is_nan() {
             if let Between::Momentum(momentum) = &between
                 && !converged
                 && momentum.go_back(&mut sweep, residual.natural_map)
             {
-                residual = measure(&sweep, interface);
+                residual = measure(&sweep, options.measure, interface);
             }
             let impulses = sweep.impulses(problem.points.len());
             let mut velocities = std::mem::take(&mut sweep.velocities);
@@ -197,8 +199,8 @@ fn sweep_until(
 }
 
 /// Collective.
-fn measure(sweep: &Sweep, interface: &mut dyn Interface) -> Residual {
-    let mut partial = sweep.measure();
+fn measure(sweep: &Sweep, measure: Measure, interface: &mut dyn Interface) -> Residual {
+    let mut partial = sweep.measure(measure);
     interface.reduce(&mut partial);
     partial.finish()
 }

@@ -6,10 +6,10 @@
 use super::block::{Block, Blocks, NOTHING, Phase, Row};
 use super::colour::Colours;
 use super::hub::{Hub, HubState, HubSweep};
-use super::kernel::{self, Ahead, Shared, Terms, Visit};
+use super::kernel::{self, Ahead, Shared, SharedWeights, Terms, Visit};
 use super::lanes::{F64x8, LANES};
 use super::problem::{Problem, Twist};
-use super::residual::Partial;
+use super::residual::{Measure, Partial};
 use super::solver::{Interface, LocalLaw};
 use super::team::Team;
 use decomposition::ExactSum;
@@ -22,7 +22,6 @@ pub struct Sweep<'t> {
     blocks: Blocks,
     /// By slot, and one void body at the end.
     pub velocities: Vec<Twist>,
-    free_velocities: Vec<Twist>,
     /// The contacts of machines: after the last colour.
     pub hub: HubSweep,
     visit: Visit,
@@ -61,9 +60,8 @@ impl<'t> Sweep<'t> {
         velocities.push(Twist::default());
         let smooth = problem.manifolds.iter().all(|manifold| manifold.friction == 0.0)
             && problem.points.iter().all(|point| point.impulse[1..] == [0.0; 2]);
-        Self {
+        let mut sweep = Self {
             blocks,
-            free_velocities: velocities.clone(),
             velocities,
             hub: HubSweep::new(hub),
             visit: match law {
@@ -72,6 +70,22 @@ impl<'t> Sweep<'t> {
                 LocalLaw::Exact => Visit::Exact,
             },
             team,
+        };
+        sweep.note_free();
+        sweep
+    }
+
+    /// Keeps what measurements want to know of the free velocities.
+    fn note_free(&mut self) {
+        let Blocks { blocks, rows, weights, .. } = &mut self.blocks;
+        let (rows, velocities, weights) =
+            (&rows[..], &self.velocities[..], SharedWeights(weights.as_mut_ptr()));
+        // SAFETY: slots and rows were made for these arrays, and no two blocks share a row.
+        let note = |blocks: &[Block]| unsafe { kernel::note_free_all(blocks, rows, weights, velocities) };
+        if self.team.size() == 1 || blocks.len() < PARALLEL_BLOCKS {
+            note(blocks);
+        } else {
+            self.team.share(blocks, note);
         }
     }
 
@@ -134,7 +148,8 @@ impl<'t> Sweep<'t> {
     }
 
     /// The terms of the residual of this rank's points, machines included.
-    pub fn measure(&self) -> Partial {
+    pub fn measure(&self, measure: Measure) -> Partial {
+        let scaled = measure == Measure::Scaled;
         let Blocks { blocks, rows, weights, .. } = &self.blocks;
         let measured = |blocks: &[Block]| {
             let mut partial = Partial::default();
@@ -142,14 +157,7 @@ impl<'t> Sweep<'t> {
             for blocks in blocks.chunks(MEASURED_TOGETHER) {
                 // SAFETY: slots, rows and weights were made for these arrays.
                 unsafe {
-                    kernel::measure_all(
-                        blocks,
-                        rows,
-                        weights,
-                        &self.velocities,
-                        &self.free_velocities,
-                        &mut terms,
-                    );
+                    kernel::measure_all(blocks, rows, weights, &self.velocities, scaled, &mut terms);
                 }
                 terms.drain(..).for_each(|terms| partial.add_lanes(&terms));
             }
@@ -162,7 +170,7 @@ impl<'t> Sweep<'t> {
             self.team.gather(blocks, measured).for_each(|part| all.merge(&part));
             all
         };
-        self.hub.measure(&mut partial);
+        self.hub.measure(measure, &mut partial);
         partial
     }
 
@@ -224,55 +232,27 @@ impl<'t> Sweep<'t> {
         self.hub.extrapolate(beta);
     }
 
-    /// One visit to every contact point from where `r + β (r − last)` and the velocities that belong to it are; `last ← r`. If `tested`,
-    /// `memory` gets the products that [`Self::add_momentum_product`] adds up.
-    pub(super) fn run_ahead(
-        &mut self,
-        beta: f64,
-        tested: bool,
-        memory: &mut Memory,
-        interface: &mut dyn Interface,
-    ) {
-        let (threads, last) = (self.team.size(), &mut memory.velocities[..]);
+    /// One visit to every contact point, from where `memory` says that the way goes on; what it says next is that `plan` be done.
+    pub(super) fn run_ahead(&mut self, plan: Plan, memory: &mut Memory, interface: &mut dyn Interface) {
+        let (threads, due) = (self.team.size(), std::mem::replace(&mut memory.plan, plan));
+        let behind = &mut memory.behind[..];
         if threads == 1 || self.velocities.len() < PARALLEL_BODIES {
-            kernel::extrapolate_velocities(&mut self.velocities, last, beta);
+            kernel::extrapolate_velocities(&mut self.velocities, behind, &due, &plan);
         } else {
             let share = self.velocities.len().div_ceil(threads);
-            let bodies = self.velocities.chunks_mut(share).zip(last.chunks_mut(share));
-            self.team.each(bodies.collect(), |(velocities, last)| {
-                kernel::extrapolate_velocities(velocities, last, beta);
+            let bodies = self.velocities.chunks_mut(share).zip(behind.chunks_mut(share));
+            self.team.each(bodies.collect(), |(velocities, behind)| {
+                kernel::extrapolate_velocities(velocities, behind, &due, &plan);
             });
         }
-        self.hub.add_momentum(beta);
-        let ahead = Ahead {
-            beta,
-            last: memory.impulses.as_mut_ptr(),
-            weights: self.blocks.weights.as_ptr(),
-            products: if tested { memory.products.as_mut_ptr() } else { std::ptr::null_mut() },
-        };
+        self.hub.add_momentum(&due, &plan);
+        let ahead = Ahead { plan, stay: due == Plan::STAY, directions: memory.directions.as_mut_ptr() };
         self.run_all(Visit::Momentum(ahead, self.visit == Visit::Exact), interface);
-    }
-
-    /// Adds `⟨r − start, r − last⟩` of each manifold in the last sweep that was tested, weighted as [`Self::add_squared_steps`]. Machines are
-    /// left out: their contacts are few.
-    pub(super) fn add_momentum_product(&self, memory: &Memory, sum: &mut ExactSum) {
-        let summed = |blocks: &[Block]| {
-            let mut sum = ExactSum::default();
-            let filled = blocks.iter().filter(|block| block.end_row > block.first_row);
-            let lanes = filled.flat_map(|block| memory.products[block.first_row as usize].0);
-            lanes.filter(|&product| product != 0.0).for_each(|product| sum.add(product));
-            sum
-        };
-        let blocks = &self.blocks.blocks;
-        if self.team.size() == 1 || blocks.len() < 4 * PARALLEL_BLOCKS {
-            sum.merge(&summed(blocks));
-        } else {
-            self.team.gather(blocks, summed).for_each(|part| sum.merge(&part));
-        }
     }
 }
 
 /// The unknowns.
+#[derive(Default)]
 pub(super) struct State {
     impulses: Vec<Impulse>,
     velocities: Vec<Twist>,
@@ -280,9 +260,12 @@ pub(super) struct State {
 }
 
 impl Sweep<'_> {
-    pub(super) fn state(&self) -> State {
-        let impulses = self.row_impulses().collect();
-        State { impulses, velocities: self.velocities.clone(), hub: self.hub.state() }
+    /// Into a state whose room is used again.
+    pub(super) fn save(&self, state: &mut State) {
+        state.impulses.clear();
+        state.impulses.extend(self.row_impulses());
+        state.velocities.clone_from(&self.velocities);
+        state.hub = self.hub.state();
     }
 
     pub(super) fn set_state(&mut self, state: &State) {
@@ -294,23 +277,48 @@ impl Sweep<'_> {
     }
 }
 
-/// What momentum remembers from sweep to sweep. Lists by row, the velocities by slot.
+/// How the way goes on from `r`, the last sweep having begun at `y` and the one before having ended at `last`: to `r + onward (r − last) + further (r − y)`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plan {
+    pub onward: f64,
+    pub further: f64,
+}
+
+impl Plan {
+    pub const STAY: Plan = Plan { onward: 0.0, further: 0.0 };
+
+    /// Takes `value` on its way; `behind` is `onward last + further start`, and becomes that of the `next` plan.
+    #[inline(always)]
+    pub fn go_on(&self, value: &mut f64, behind: &mut f64, next: &Plan) {
+        let now = *value;
+        if *self != Self::STAY {
+            *value = now + ((self.onward + self.further) * now - *behind);
+        }
+        *behind = next.onward * now + next.further * *value;
+    }
+}
+
+/// What momentum remembers from sweep to sweep.
 pub(super) struct Memory {
-    /// After the last sweep.
-    impulses: Vec<Impulse>,
-    velocities: Vec<Twist>,
-    /// At the first row of each block.
-    products: Vec<F64x8>,
+    /// By row: how far the impulses go on, by the plan.
+    directions: Vec<Impulse>,
+    /// By slot: what the velocities leave behind, by the plan.
+    behind: Vec<Twist>,
+    plan: Plan,
 }
 
 impl Memory {
     pub fn of(sweep: &mut Sweep) -> Self {
         sweep.hub.remember();
-        let impulses: Vec<_> = sweep.row_impulses().collect();
         Self {
-            velocities: sweep.velocities.clone(),
-            products: vec![F64x8::default(); impulses.len()],
-            impulses,
+            directions: vec![Default::default(); sweep.blocks.rows.len()],
+            behind: vec![Twist::default(); sweep.velocities.len()],
+            plan: Plan::STAY,
         }
+    }
+
+    /// The next sweep begins where the last one has ended.
+    pub fn stay(&mut self) {
+        self.plan = Plan::STAY;
     }
 }

@@ -12,12 +12,15 @@
 use super::assemble::Assembled;
 use super::hub::Gathered;
 use crate::scene::{Body, Physics};
-use crate::solve::{self, Acceleration, Blocks, Colours, Interface, LocalLaw, Options, Problem, Twist};
+use crate::solve::{
+    self, Acceleration, Blocks, Colours, Interface, LocalLaw, Measure, Options, Problem, Twist,
+};
 use decomposition::Comm;
 
 /// Rough on purpose: what one step leaves, the next ones go on removing.
 const OPTIONS: Options = Options {
     tolerance: 1e-2,
+    measure: Measure::Fclib,
     maximum_sweeps: 20,
     check_every: 5,
     law: LocalLaw::Projected,

@@ -28,7 +28,7 @@
 
 use super::correct::{self, Shifts, Step};
 use crate::scene::Physics;
-use crate::solve::{self, Acceleration, Interface, LocalLaw, Options, Solution};
+use crate::solve::{self, Acceleration, Interface, LocalLaw, Measure, Options, Solution};
 use decomposition::Comm;
 
 /// A contact point on its way through a step, as if nothing touched.
@@ -113,6 +113,7 @@ impl Flight {
 /// No sweeps: the impulses are known, they only have to act, in the order in which all ranks add them up.
 const OPTIONS: Options = Options {
     tolerance: 1.0,
+    measure: Measure::Fclib,
     maximum_sweeps: 0,
     check_every: 1,
     law: LocalLaw::Projected,

@@ -16,7 +16,7 @@ use super::{Machines, StepError, View, correct, halo, hub, interface, motion, pa
 use crate::contact::detect::Detector;
 use crate::geometry::Vec3;
 use crate::scene::{Body, Physics, Scene};
-use crate::solve::{self, Acceleration, LocalLaw, Options};
+use crate::solve::{self, Acceleration, LocalLaw, Measure, Options};
 use decomposition::{Comm, Partition};
 
 /// At most. Each round squares the error of the one before, but stones that hold each other need some.
@@ -25,6 +25,7 @@ const ROUNDS: usize = 20;
 /// A round need not be exact, since the next one looks again.
 const OPTIONS: Options = Options {
     tolerance: 1e-4,
+    measure: Measure::Fclib,
     maximum_sweeps: 200,
     check_every: 5,
     law: LocalLaw::Projected,

@@ -150,7 +150,7 @@ const MISTAKES: &[Mistake] = &[
     mistake("compression = 4", "compression = 10", "compression", "output.compression", "found 10, expected an integer in [0, 9]"),
     mistake("interval = 0.01", "interval = 1e-4", "interval", "output.interval", "found 0.0001 s, expected at least simulation.time_step, 0.001 s"),
     // Keys.
-    mistake("tolerance = 1e-4", "tolerence = 1e-4", "tolerence", "solver.tolerence", "found an unknown key, expected one of tolerance, maximum_sweeps"),
+    mistake("tolerance = 1e-4", "tolerence = 1e-4", "tolerence", "solver.tolerence", "found an unknown key, expected one of tolerance, measure, maximum_sweeps"),
     mistake("tolerance = 1e-4", "tolerence = 1e-4", "tolerence", "solver.tolerence", "did you mean \"tolerance\"?"),
     mistake("[solver]", "[slover]", "[slover]", "slover", "did you mean \"solver\"?"),
     mistake("title = \"base\"", "title = 3", "title", "title", "found 3, expected a text"),
@@ -285,7 +285,7 @@ shape = "sphere"
     let expected = r#"inputs/foo.toml:2: simulation.time_step: found -1, expected a number > 0
   2 | time_step = -1
     |             ^^
-inputs/foo.toml:5: solver.tolerence: found an unknown key, expected one of tolerance, maximum_sweeps, check_every, warm_start, local_law, acceleration, method, penetration_correction, correction_slop, penetration_limit, patch_reuse, contact_margin; did you mean "tolerance"?
+inputs/foo.toml:5: solver.tolerence: found an unknown key, expected one of tolerance, measure, maximum_sweeps, check_every, warm_start, local_law, acceleration, method, penetration_correction, correction_slop, penetration_limit, patch_reuse, contact_margin; did you mean "tolerance"?
   5 | tolerence = 1e-4
     | ^^^^^^^^^
 inputs/foo.toml:6: body.ball.material: found no such key, expected the name of a [[material]]

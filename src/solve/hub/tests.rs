@@ -1,6 +1,7 @@
 //! The hub against dense matrices that are written down here once more, with contacts of every kind: machine and machine, both ends on
 //! one machine, machine and body, machine and something that moves as it likes, and a machine without freedom.
 
+use super::super::residual::natural_map;
 use super::*;
 use crate::scene::BodyId;
 use crate::solve::{
@@ -235,7 +236,7 @@ fn a_point_that_cannot_give_way_carries_nothing() {
     sweep.run();
     assert_eq!(sweep.impulses(), [[0.0; 3]; 2]);
     let mut partial = Partial::default();
-    sweep.measure(&mut partial);
+    sweep.measure(Measure::Fclib, &mut partial);
     assert_eq!(partial.finish().natural_map, 0.0);
 }
 

@@ -3,11 +3,12 @@
 use super::super::block::{Block, Row, Weights};
 #[cfg(target_arch = "x86_64")]
 use super::super::lanes::{Avx2, Avx512};
-use super::super::lanes::{F64x8, Isa, LANES, Plain, Vec3x8};
+use super::super::lanes::{F64x8, Isa, Plain, Vec3x8};
 use super::super::problem::Twist;
 use super::{Side, relative_velocity};
+use std::hint::black_box;
 
-/// What a measurement finds at eight manifolds: by lane the sums over points of ‖F‖², ‖q‖², ‖r‖², ‖u‖², and the largest error as a velocity.
+/// What a measurement finds at eight manifolds: by lane the sums over points of ‖F‖², ‖q‖², ‖r‖², ‖u‖², weighted, and the largest error as a velocity.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Terms {
     pub sums: [F64x8; 4],
@@ -15,70 +16,132 @@ pub struct Terms {
 }
 
 for_each_isa! {
-    /// The terms of the residual ([`residual`](crate::solve::residual)) of each block. `free` are the free velocities.
+    /// Notes at each row what measurements ask for: how fast its points would move if no impulse acted. `rows` and `weights` are those of all blocks
+    /// of the problem.
     ///
     /// # Safety
-    /// Slots are places in both arrays of velocities; `rows` and `weights` are those of all blocks of the problem.
+    /// No other thread touches the weights of `blocks` meanwhile; slots and rows lie inside the arrays.
+    pub unsafe fn note_free_all(
+        blocks: &[Block],
+        rows: &[Row],
+        weights: SharedWeights,
+        velocities: &[Twist]
+    ) = note_free_blocks
+}
+
+/// Weights that threads write together.
+#[derive(Clone, Copy)]
+pub struct SharedWeights(pub *mut Weights);
+
+// SAFETY: users of `note_free_all` keep threads to disjoint rows.
+unsafe impl Sync for SharedWeights {}
+
+#[inline(always)]
+unsafe fn note_free_blocks<I: Isa>(
+    blocks: &[Block],
+    rows: &[Row],
+    weights: SharedWeights,
+    velocities: &[Twist],
+) {
+    for block in blocks {
+        // SAFETY: slots are places in the array.
+        let a = unsafe { Side::load::<I>(&block.slots[0], velocities.as_ptr()) };
+        // SAFETY: the same.
+        let b = unsafe { Side::load::<I>(&block.slots[1], velocities.as_ptr()) };
+        let range = block.first_row as usize..block.end_row as usize;
+        for (place, row) in range.clone().zip(&rows[range]) {
+            let free = relative_velocity(block, row, &a, &b);
+            // SAFETY: as many weights as rows, and this thread alone has those of the block.
+            let weights = unsafe { &mut *weights.0.add(place) };
+            (weights.free_normal, weights.free_square) = (free[0], Vec3x8(free).dot(Vec3x8(free)));
+        }
+    }
+}
+
+for_each_isa! {
+    /// The terms of the residual ([`residual`](crate::solve::residual)) of each block, in the scaled measure or in FCLib's.
+    ///
+    /// # Safety
+    /// Slots are places in the array of velocities; `rows` and `weights` are those of all blocks of the problem.
     pub unsafe fn measure_all(
         blocks: &[Block],
         rows: &[Row],
         weights: &[Weights],
         velocities: &[Twist],
-        free: &[Twist],
+        scaled: bool,
         terms: &mut Vec<Terms>
-    ) = measure_blocks
+    ) = measure_either
 }
 
 #[inline(always)]
-unsafe fn measure_blocks<I: Isa>(
+unsafe fn measure_either<I: Isa>(
     blocks: &[Block],
     rows: &[Row],
     weights: &[Weights],
     velocities: &[Twist],
-    free: &[Twist],
+    scaled: bool,
     terms: &mut Vec<Terms>,
 ) {
+    // SAFETY: as for `measure_all`.
+    unsafe {
+        if scaled {
+            measure_blocks::<I, true>(blocks, rows, weights, velocities, terms);
+        } else {
+            measure_blocks::<I, false>(blocks, rows, weights, velocities, terms);
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn measure_blocks<I: Isa, const SCALED: bool>(
+    blocks: &[Block],
+    rows: &[Row],
+    weights: &[Weights],
+    velocities: &[Twist],
+    terms: &mut Vec<Terms>,
+) {
+    let one = F64x8::splat(1.0);
     for block in blocks {
-        // SAFETY: slots are places in both arrays.
-        let [a, b, free_a, free_b] = unsafe {
-            [
-                Side::load::<I>(&block.slots[0], velocities.as_ptr()),
-                Side::load::<I>(&block.slots[1], velocities.as_ptr()),
-                Side::load::<I>(&block.slots[0], free.as_ptr()),
-                Side::load::<I>(&block.slots[1], free.as_ptr()),
-            ]
-        };
+        // SAFETY: slots are places in the array.
+        let a = unsafe { Side::load::<I>(&block.slots[0], velocities.as_ptr()) };
+        // SAFETY: the same.
+        let b = unsafe { Side::load::<I>(&block.slots[1], velocities.as_ptr()) };
         let speeds = [a.linear.norm(), a.angular.norm(), b.linear.norm(), b.angular.norm()];
-        let mut found = Terms::default();
+        let place = terms.len();
+        terms.push(Terms::default());
+        // In memory: as variables of the loop the compiler would take the sums apart, lane by lane.
+        let found = &mut terms[place];
         let range = block.first_row as usize..block.end_row as usize;
         for (row, weights) in rows[range.clone()].iter().zip(&weights[range]) {
-            let velocity = relative_velocity(block, row, &a, &b);
-            let free = relative_velocity(block, row, &free_a, &free_b);
-            let one = F64x8::splat(1.0);
-            let error = natural_map(&row.impulse, &velocity, block.friction, one);
+            let velocity = black_box(relative_velocity(block, row, &a, &b));
+            let scaled = natural_map(&row.impulse, &velocity, block.friction, row.step_normal);
+            let as_velocity = Vec3x8(scaled).norm() * weights.normal;
+            // A NaN must not be lost in the maximum.
+            let worst = found.worst_velocity;
+            found.worst_velocity = worst.where_at_most(as_velocity, worst, as_velocity);
+            let (error, weight, inverse) = if SCALED {
+                (scaled, weights.normal, row.step_normal)
+            } else {
+                (natural_map(&row.impulse, &velocity, block.friction, one), one, one)
+            };
             let squared = Vec3x8(error).dot(Vec3x8(error));
             let sizes = speeds[0]
                 + speeds[1] * row.arms[0].norm()
                 + speeds[2]
                 + speeds[3] * row.arms[1].norm()
                 + row.bias.map(f64::abs);
-            let noise = (one + block.friction) * F64x8::splat(16.0 * f64::EPSILON) * sizes;
+            let noise = (one + block.friction) * F64x8::splat(16.0 * f64::EPSILON) * sizes * inverse;
             // A NaN counts.
-            let large =
-                squared.zip(noise, |squared, noise| if squared <= noise * noise { 0.0 } else { squared });
-            found.sums[0] += large.where_positive(weights.normal);
-            let acts = row.impulse[0].zip(free[0], |r, q| if r > 0.0 || q < 0.0 { 1.0 } else { 0.0 });
+            let large = F64x8::default().where_at_most(squared, noise * noise, squared);
+            found.sums[0] += (large * weight).where_positive(weights.normal);
+            let acts = row.impulse[0].larger(F64x8::default() - weights.free_normal);
             let acts = acts.where_positive(weights.normal);
-            found.sums[1] += Vec3x8(free).dot(Vec3x8(free)).where_positive(acts);
-            found.sums[2] += Vec3x8(row.impulse).dot(Vec3x8(row.impulse)).where_positive(acts);
-            found.sums[3] += Vec3x8(velocity).dot(Vec3x8(velocity)).where_positive(acts);
-            let error = natural_map(&row.impulse, &velocity, block.friction, row.step_normal);
-            let as_velocity = Vec3x8(error).norm() * weights.normal;
-            // A NaN must not be lost in the maximum.
-            found.worst_velocity = as_velocity
-                .zip(found.worst_velocity, |new, old| if new > old || new.is_nan() { new } else { old });
+            let impulse = Vec3x8(row.impulse).dot(Vec3x8(row.impulse));
+            let velocity = Vec3x8(velocity).dot(Vec3x8(velocity));
+            found.sums[1] += (weights.free_square * inverse).where_positive(acts);
+            found.sums[2] += (impulse * weight).where_positive(acts);
+            found.sums[3] += (velocity * inverse).where_positive(acts);
         }
-        terms.push(found);
     }
 }
 
@@ -90,16 +153,14 @@ fn natural_map(impulse: &[F64x8; 3], velocity: &[F64x8; 3], friction: F64x8, rho
     let t = impulse[1] - velocity[1] * rho;
     let s = impulse[2] - velocity[2] * rho;
     let tangential = (t * t + s * s).sqrt();
-    let (mut normal, mut factor) = (n, n);
-    for lane in 0..LANES {
-        let (mu, n, tangential) = (friction.0[lane], n.0[lane], tangential.0[lane]);
-        let onto = (n + mu * tangential) / (1.0 + mu * mu);
-        let scale = mu * onto / tangential;
-        // In the polar cone, inside the cone, or beside both. Where nothing rubs the first two overlap: the polar cone goes first.
-        let (inside, polar) = (tangential <= mu * n, mu * tangential <= -n);
-        let (onto, scale) = if inside { (n, 1.0) } else { (onto, scale) };
-        normal.0[lane] = if polar { 0.0 } else { onto };
-        factor.0[lane] = if polar { 0.0 } else { scale };
-    }
-    [impulse[0] - normal, impulse[1] - t * factor, impulse[2] - s * factor]
+    let (bound, pull) = (friction * n, friction * tangential);
+    let onto = (n + pull) / (F64x8::splat(1.0) + friction * friction);
+    let scale = friction * onto / tangential;
+    // Inside the cone; then in the polar cone. Where nothing rubs the two overlap: the polar cone has the last word.
+    let (zero, one) = (F64x8::default(), F64x8::splat(1.0));
+    let (normal, factor) =
+        (n.where_at_most(tangential, bound, onto), one.where_at_most(tangential, bound, scale));
+    let away = zero - n;
+    let (normal, factor) = (zero.where_at_most(pull, away, normal), zero.where_at_most(pull, away, factor));
+    black_box([impulse[0] - normal, impulse[1] - t * factor, impulse[2] - s * factor])
 }

@@ -1,8 +1,9 @@
 use super::super::block::Blocks;
 use super::super::colour::{Link, colour};
 use super::super::problem::{Inertia, Manifold, Point, Problem, contact_frame};
-use super::super::residual::Meter;
+use super::super::residual::{Measure, Meter};
 use super::super::solver::{Alone, LocalLaw};
+use super::super::sweep::{Memory, Plan};
 use super::super::{Hub, Sweep, Team};
 use super::*;
 use crate::geometry::random::Random;
@@ -59,14 +60,9 @@ fn run(problem: &Problem, visit: unsafe fn(&[Block], &Shared, Visit)) -> (Vec<Tw
     let mut blocks = Blocks::new(problem, &colours(problem), |slot| slot % 5 == 0);
     let mut velocities = problem.free_velocity.clone();
     velocities.push(Twist::default());
-    let mut last: Vec<_> = blocks.rows.iter().map(|row| row.impulse).collect();
-    let mut products = vec![F64x8::default(); last.len()];
-    let ahead = Ahead {
-        beta: 0.7,
-        last: last.as_mut_ptr(),
-        weights: blocks.weights.as_ptr(),
-        products: products.as_mut_ptr(),
-    };
+    let mut directions: Vec<_> = blocks.rows.iter().map(|row| row.impulse).collect();
+    let plan = Plan { onward: 0.7, further: 0.3 };
+    let ahead = Ahead { plan, stay: false, directions: directions.as_mut_ptr() };
     let momentum = Visit::Momentum(ahead, false);
     for kind in [Visit::Start, Visit::Projected, momentum, momentum, Visit::Projected, Visit::Exact] {
         for phase in &blocks.phases {
@@ -159,11 +155,43 @@ fn lanes_measure_what_the_meter_measures() {
     sweep.start(&mut Alone);
     for _ in 0..4 {
         let impulses = sweep.impulses(problem.points.len());
-        let expected = Meter::new(&problem).measure(&sweep.velocities, &impulses).finish();
-        let found = sweep.measure().finish();
-        assert!((found.natural_map / expected.natural_map - 1.0).abs() < 1e-12);
-        assert!((found.worst_velocity / expected.worst_velocity - 1.0).abs() < 1e-12);
+        for measure in [Measure::Fclib, Measure::Scaled] {
+            let expected = Meter::new(&problem).measure(&sweep.velocities, &impulses, measure).finish();
+            let found = sweep.measure(measure).finish();
+            assert!((found.natural_map / expected.natural_map - 1.0).abs() < 1e-12);
+            assert!((found.worst_velocity / expected.worst_velocity - 1.0).abs() < 1e-12);
+        }
         sweep.run(&mut Alone);
+    }
+}
+
+/// Impulses go on row by row, velocities body by body: they must still belong to each other.
+#[test]
+fn momentum_keeps_velocities_and_impulses_together() {
+    let problem = problem(60, 200);
+    let team = Team::alone();
+    let mut sweep =
+        Sweep::new(&problem, &Hub::default(), &colours(&problem), LocalLaw::Projected, |_| false, &team);
+    sweep.start(&mut Alone);
+    let mut memory = Memory::of(&mut sweep);
+    for k in 0..40 {
+        if k == 20 {
+            memory.stay();
+        }
+        let onward = 0.02 * f64::from(k);
+        sweep.run_ahead(Plan { onward, further: 0.5 * onward }, &mut memory, &mut Alone);
+        let impulses = sweep.impulses(problem.points.len());
+        let mut velocities = problem.free_velocity.clone();
+        for (index, manifold) in problem.manifolds.iter().enumerate() {
+            for place in problem.points_of(index) {
+                problem.apply(manifold, &problem.points[place], &impulses[place], &mut velocities);
+            }
+        }
+        for (expected, found) in velocities.iter().zip(&sweep.velocities) {
+            let off = Vec3::from(expected.linear) - Vec3::from(found.linear);
+            let turned_off = Vec3::from(expected.angular) - Vec3::from(found.angular);
+            assert!(off.norm() + turned_off.norm() < 1e-11, "sweep {k}: {off} {turned_off}");
+        }
     }
 }
 
