@@ -73,7 +73,7 @@ def sweep():
     five = OUT / "five-thousand"
     run("benches/cases/side-by-side.toml", five, 20, settings=["parameters.columns=5", "parameters.rows=1", "start.copies=[5, 1]"])
     found, copy, labels = {}, 0.0, {}
-    pattern = r"Projected, (\d+) points.*?: ([\d.]+) ns a point and sweep \((\d+) bytes a point.*measuring ([\d.]+)"
+    pattern = r"Projected, (\d+) points.*?: ([\d.]+) ns a point and sweep \((\d+) bytes a point.*measuring [\d.]+ \(scaled\) and ([\d.]+)"
     for _ in range(REPEATS):
         for threads in (1, os.cpu_count()):
             text = call(["cargo", "bench", "--quiet", "--bench", "sweep", "--", "speed", str(five / "final.h5")], RAYON_NUM_THREADS=str(threads))
@@ -97,18 +97,21 @@ def residual():
     """Sweeps and time to a residual: as the bench prints them."""
     text = call(["cargo", "bench", "--quiet", "--bench", "sweep", "--", "residual"], RAYON_NUM_THREADS="1")
     entry = r"(\w+) (\d+) sweeps, ([\d.]+) ms(?: \((\d+ of \d+) reached, worst (\S+)\))?;"
-    lines, times = [], []
+    lines, times = {"Scaled": [], "Fclib": []}, []
     cold, warm = text.split("steps of a run")
     found = [(words, where) for words, where in ((cold, ""), (warm, ", warm"))]
-    found = [(name + where, *more) for words, where in found for name, *more in re.findall(r"(.*), (\d+) points, to (\S+):(.*)", words)]
-    for name, points, tolerance, rest in found:
+    found = [(name + where, *more) for words, where in found for name, *more in re.findall(r"(.*), (\d+) points, (\w+), to (\S+):(.*)", words)]
+    for name, points, measure, tolerance, rest in found:
         (_, *plain), (_, *momentum) = re.findall(entry, rest)
         cell = lambda sweeps, time, reached, left: f"{sweeps}, {time}" + (f" ({reached} get there, {left} left)" if reached else "")
         ratio = float(plain[1]) / float(momentum[1])
         sign = "> " if plain[2] and not momentum[2] else ""
-        lines.append([name, f"{int(points):,}", tolerance, cell(*plain), cell(*momentum), f"{sign}{ratio:.1f}"])
-        times.append([name, tolerance, float(plain[1]), float(momentum[1])])
-    return table(["problem", "points", "to", "plain: sweeps, ms", "momentum: sweeps, ms", "plain / momentum, time"], lines) + "\n", times
+        ratio = "" if momentum[2] else f"{sign}{ratio:.1f}"
+        lines[measure].append([name, f"{int(points):,}", tolerance, cell(*plain), cell(*momentum), ratio])
+        if measure == "Scaled" and tolerance != "1e-2":
+            times.append([name, tolerance, float(plain[1]), float(momentum[1])])
+    head = ["problem", "points", "to", "plain: sweeps, ms", "momentum: sweeps, ms", "plain / momentum, time"]
+    return "\n\n".join(f"Measure: {measure.lower()}.\n\n{table(head, rows)}" for measure, rows in lines.items()) + "\n", times
 
 
 def rest():
@@ -193,7 +196,7 @@ def picture(results, path):
         places = range(len(rows))
         axis.barh([k + 0.2 for k in places], [row[2] for row in rows], 0.4, label="plain")
         axis.barh([k - 0.2 for k in places], [row[3] for row in rows], 0.4, label="momentum")
-        axis.set(title="Time to a residual", xlabel="ms", xscale="log", yticks=list(places))
+        axis.set(title="Time to a residual, scaled measure", xlabel="ms", xscale="log", yticks=list(places))
         axis.set_yticklabels([f"{row[0]}, {row[1]}" for row in rows], fontsize=6)
         axis.invert_yaxis()
         axis.legend(frameon=False, loc="lower left")

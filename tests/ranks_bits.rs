@@ -105,9 +105,12 @@ fn a_settled_pile() {
 #[test]
 fn the_accelerated_solver() {
     let arrangements = [(1, "2"), (2, "1"), (3, "1")];
-    for acceleration in ["conjugate-gradient", "momentum"] {
-        let acceleration = format!("solver.acceleration={acceleration}");
-        let more = ["--set", "solver.maximum_sweeps=40", "--set", &acceleration];
+    for (acceleration, measure) in
+        [("conjugate-gradient", "fclib"), ("momentum", "fclib"), ("momentum", "scaled")]
+    {
+        let [acceleration, measure] =
+            [format!("solver.acceleration={acceleration}"), format!("solver.measure={measure}")];
+        let more = ["--set", "solver.maximum_sweeps=40", "--set", &acceleration, "--set", &measure];
         same_on_all("inputs/stones1000-settled.toml", "4", &arrangements, &more);
     }
 }

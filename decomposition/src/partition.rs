@@ -10,13 +10,15 @@ use crate::comm::Comm;
 pub struct Partition {
     pub cells: Cells,
     owner: Vec<u32>,
+    /// There is one rank: nobody has to look up a cell.
+    single: bool,
 }
 
 impl Partition {
     /// Everything belongs to rank 0.
     pub fn single(cells: Cells) -> Self {
         let owner = vec![0; cells.count()];
-        Self { cells, owner }
+        Self { cells, owner, single: true }
     }
 
     /// Cuts `cells` so that every rank gets about the same share of `work` (one weight a cell, summed over ranks here).
@@ -38,7 +40,7 @@ impl Partition {
         }
         comm.broadcast(0, &mut bytes);
         let owner = bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
-        Self { cells, owner }
+        Self { cells, owner, single: false }
     }
 
     /// Who owns the space in the middle of each cell of another grid.
@@ -51,7 +53,7 @@ impl Partition {
     }
 
     pub fn owner_of_point(&self, point: [f64; 3]) -> usize {
-        self.owner_of_cell(self.cells.cell_of(point))
+        if self.single { 0 } else { self.owner_of_cell(self.cells.cell_of(point)) }
     }
 
     /// The ranks whose cells a box touches, ascending, each once.

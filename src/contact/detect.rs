@@ -38,6 +38,8 @@ pub struct Detector {
     pairs: Pairs,
     /// Calls so far.
     calls: u64,
+    /// Contacts that were found at most.
+    most: usize,
 }
 
 /// Pairs for one task of the parallel loop.
@@ -61,12 +63,14 @@ impl Detector {
         self.order.sort_by_key(|&slot| id(slot));
         self.calls += 1;
         self.look_around(candidates);
-        let Self { order, boxes, pairs, odometer, carries, calls, .. } = self;
+        let Self { order, boxes, pairs, odometer, carries, calls, most, .. } = self;
         let now = *calls;
-        let parts = pairs.places.par_chunks(CHUNK).zip(pairs.known.par_chunks_mut(CHUNK));
-        let found: Vec<Vec<Contact>> = parts
+        let alone = rayon::current_num_threads() == 1;
+        let (chunk, room) = if alone { (pairs.places.len().max(1), *most) } else { (CHUNK, CHUNK) };
+        let parts = pairs.places.par_chunks(chunk).zip(pairs.known.par_chunks_mut(chunk));
+        let mut found: Vec<Vec<Contact>> = parts
             .map(|(pairs, known)| {
-                let mut contacts = Vec::with_capacity(CHUNK);
+                let mut contacts = Vec::with_capacity(room);
                 for (&(i, j), known) in pairs.iter().zip(known) {
                     let [one, other] = [&boxes[i as usize], &boxes[j as usize]];
                     if !one.overlaps(other) {
@@ -88,8 +92,15 @@ impl Detector {
                 contacts
             })
             .collect();
-        let mut contacts = Vec::with_capacity(found.iter().map(Vec::len).sum());
-        found.into_iter().for_each(|mut found| contacts.append(&mut found));
+        let contacts = match &mut found[..] {
+            [all] => std::mem::take(all),
+            _ => {
+                let mut contacts = Vec::with_capacity(found.iter().map(Vec::len).sum());
+                found.iter_mut().for_each(|found| contacts.append(found));
+                contacts
+            }
+        };
+        *most = contacts.len().max(*most);
         debug_assert!(contacts.is_sorted_by_key(|contact: &Contact| contact.key));
         contacts
     }
@@ -153,10 +164,9 @@ impl<W: Fn() -> Way> Pair<'_, W> {
             factor.map(|factor| Candidate::margins([a, b], factor))
         };
         let margin = || margins().map(|[_, here]| here);
-        let mut touch = |parts: [u16; 2], patch: Patch| {
-            let key = ManifoldKey { bodies: [a.body.id, b.body.id], parts };
-            contacts.push(Contact { key, slots, patch });
-        };
+        let key = |parts: [u16; 2]| ManifoldKey { bodies: [a.body.id, b.body.id], parts };
+        let mut touch =
+            |parts: [u16; 2], patch: Patch| contacts.push(Contact { key: key(parts), slots, patch });
         match (&a.body.shape, &b.body.shape) {
             // Only two stones are worth remembering: everything else is cheap, and clusters have several pairs of parts.
             (Shape::Convex(one @ Convex::Polyhedron(_)), Shape::Convex(other @ Convex::Polyhedron(_))) => {
@@ -178,11 +188,18 @@ impl<W: Fn() -> Way> Pair<'_, W> {
                 known.looked = self.now;
                 let Some(patch) = &known.patch else { return };
                 let Some([there, here]) = margins() else { return };
-                let carried = match self.carries {
-                    [None, None] if there == here => Some((**patch).clone()),
-                    carries => patch.carried(carries, here),
-                };
-                carried.into_iter().for_each(|patch| touch([0, 0], patch));
+                match self.carries {
+                    [None, None] if there == here => touch([0, 0], (**patch).clone()),
+                    carries => {
+                        // Filled where it stands: a patch is a long thing to carry about.
+                        touch([0, 0], Patch { normal: patch.normal, points: Default::default() });
+                        let contact = contacts.last_mut().expect("just added");
+                        contact.patch.add_carried(patch, carries, here);
+                        if contact.patch.points.is_empty() {
+                            contacts.pop();
+                        }
+                    }
+                }
             }
             (Shape::Convex(one), Shape::Convex(other)) => {
                 let Some(margin) = margin() else { return };

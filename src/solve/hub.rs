@@ -120,7 +120,7 @@ pub struct HubSweep {
     /// By [`Hub::machines`].
     pub machine_velocities: Vec<Vec<f64>>,
     before: Memory,
-    /// p of the conjugate gradient; with momentum, what is left behind.
+    /// p of the conjugate gradient; with momentum, where the last sweep began.
     direction: Memory,
 }
 
@@ -260,14 +260,16 @@ impl HubSweep {
         }
     }
 
-    /// Impulses and the machines' velocities go on as the plan says that is `due`.
-    pub(super) fn add_momentum(&mut self, due: &Plan, next: &Plan) {
-        for (row, behind) in self.rows.iter_mut().zip(&mut self.direction.impulses) {
-            (0..3).for_each(|axis| due.go_on(&mut row.impulse[axis], &mut behind[axis], next));
+    /// Impulses and the machines' velocities go on by the plan.
+    pub(super) fn add_momentum(&mut self, plan: &Plan) {
+        let impulses = self.before.impulses.iter_mut().zip(&mut self.direction.impulses);
+        for (row, (last, start)) in self.rows.iter_mut().zip(impulses) {
+            (0..3).for_each(|axis| plan.go_on(&mut row.impulse[axis], &mut last[axis], &mut start[axis]));
         }
-        for (velocity, behind) in self.machine_velocities.iter_mut().zip(&mut self.direction.velocities) {
-            for (velocity, behind) in velocity.iter_mut().zip(behind) {
-                due.go_on(velocity, behind, next);
+        let velocities = self.before.velocities.iter_mut().zip(&mut self.direction.velocities);
+        for (velocity, (last, start)) in self.machine_velocities.iter_mut().zip(velocities) {
+            for ((velocity, last), start) in velocity.iter_mut().zip(last).zip(start) {
+                plan.go_on(velocity, last, start);
             }
         }
     }

@@ -235,17 +235,18 @@ impl<'t> Sweep<'t> {
     /// One visit to every contact point, from where `memory` says that the way goes on; what it says next is that `plan` be done.
     pub(super) fn run_ahead(&mut self, plan: Plan, memory: &mut Memory, interface: &mut dyn Interface) {
         let (threads, due) = (self.team.size(), std::mem::replace(&mut memory.plan, plan));
-        let behind = &mut memory.behind[..];
+        let (last, start) = (&mut memory.last[..], &mut memory.start[..]);
         if threads == 1 || self.velocities.len() < PARALLEL_BODIES {
-            kernel::extrapolate_velocities(&mut self.velocities, behind, &due, &plan);
+            kernel::extrapolate_velocities(&mut self.velocities, last, start, &due);
         } else {
             let share = self.velocities.len().div_ceil(threads);
-            let bodies = self.velocities.chunks_mut(share).zip(behind.chunks_mut(share));
-            self.team.each(bodies.collect(), |(velocities, behind)| {
-                kernel::extrapolate_velocities(velocities, behind, &due, &plan);
+            let memory = last.chunks_mut(share).zip(start.chunks_mut(share));
+            let bodies = self.velocities.chunks_mut(share).zip(memory);
+            self.team.each(bodies.collect(), |(velocities, (last, start))| {
+                kernel::extrapolate_velocities(velocities, last, start, &due);
             });
         }
-        self.hub.add_momentum(&due, &plan);
+        self.hub.add_momentum(&due);
         let ahead = Ahead { plan, stay: due == Plan::STAY, directions: memory.directions.as_mut_ptr() };
         self.run_all(Visit::Momentum(ahead, self.visit == Visit::Exact), interface);
     }
@@ -287,14 +288,12 @@ pub struct Plan {
 impl Plan {
     pub const STAY: Plan = Plan { onward: 0.0, further: 0.0 };
 
-    /// Takes `value` on its way; `behind` is `onward last + further start`, and becomes that of the `next` plan.
+    /// Takes `value` on its way. By differences: a rounding of the values themselves in each of thousands of sweeps could be seen.
     #[inline(always)]
-    pub fn go_on(&self, value: &mut f64, behind: &mut f64, next: &Plan) {
+    pub fn go_on(&self, value: &mut f64, last: &mut f64, start: &mut f64) {
         let now = *value;
-        if *self != Self::STAY {
-            *value = now + ((self.onward + self.further) * now - *behind);
-        }
-        *behind = next.onward * now + next.further * *value;
+        *value += self.onward * (now - *last) + self.further * (now - *start);
+        (*last, *start) = (now, *value);
     }
 }
 
@@ -302,8 +301,9 @@ impl Plan {
 pub(super) struct Memory {
     /// By row: how far the impulses go on, by the plan.
     directions: Vec<Impulse>,
-    /// By slot: what the velocities leave behind, by the plan.
-    behind: Vec<Twist>,
+    /// By slot: the velocities when the sweep before the last one had ended, and where the last one began.
+    last: Vec<Twist>,
+    start: Vec<Twist>,
     plan: Plan,
 }
 
@@ -312,7 +312,8 @@ impl Memory {
         sweep.hub.remember();
         Self {
             directions: vec![Default::default(); sweep.blocks.rows.len()],
-            behind: vec![Twist::default(); sweep.velocities.len()],
+            last: sweep.velocities.clone(),
+            start: sweep.velocities.clone(),
             plan: Plan::STAY,
         }
     }

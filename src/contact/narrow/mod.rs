@@ -167,20 +167,18 @@ impl Patch {
         self
     }
 
-    /// The patch after small motions of both bodies (see `anchor`), without points further apart than `margin`; none if no point is left.
-    pub fn carried(&self, [a, b]: [&Option<Carry>; 2], margin: f64) -> Option<Patch> {
-        let mut points = SmallVec::new();
-        for point in &self.points {
+    /// Adds the points of `from` as they are after small motions of both bodies (see `anchor`), without those further apart than `margin`.
+    pub fn add_carried(&mut self, from: &Patch, [a, b]: [&Option<Carry>; 2], margin: f64) {
+        for point in &from.points {
             let moved = |carry: &Option<Carry>, point: &Vec3| {
                 carry.as_ref().map_or(Vec3::zeros(), |carry| carry.displacement(point))
             };
             let (da, db) = (moved(a, &point.on_a), moved(b, &point.on_b));
-            let gap = point.gap + self.normal.dot(&(db - da));
+            let gap = point.gap + from.normal.dot(&(db - da));
             if gap <= margin {
-                points.push(PatchPoint { on_a: point.on_a + da, on_b: point.on_b + db, gap, ..*point });
+                self.points.push(PatchPoint { on_a: point.on_a + da, on_b: point.on_b + db, gap, ..*point });
             }
         }
-        (!points.is_empty()).then_some(Patch { normal: self.normal, points })
     }
 
     fn single(normal: Vec3, on_a: Vec3, on_b: Vec3, gap: f64) -> Patch {

@@ -75,14 +75,19 @@ pub unsafe fn visit_ahead<I: Isa, const LAW: u8>(
     }
 }
 
-/// `v ← v + b (v − last) + c (v − start)` by the plan that is due; `behind` is `b last + c start` of this plan, and becomes that of the `next` one.
-pub fn extrapolate_velocities(velocities: &mut [Twist], behind: &mut [Twist], due: &Plan, next: &Plan) {
+/// The velocities go on by the plan; `last` and `start` become those of the next time.
+pub fn extrapolate_velocities(
+    velocities: &mut [Twist],
+    last: &mut [Twist],
+    start: &mut [Twist],
+    plan: &Plan,
+) {
     // SAFETY: nothing but references.
-    unsafe { extrapolate_twists(velocities, behind, due, next) }
+    unsafe { extrapolate_twists(velocities, last, start, plan) }
 }
 
 for_each_isa! {
-    unsafe fn extrapolate_twists(velocities: &mut [Twist], behind: &mut [Twist], due: &Plan, next: &Plan)
+    unsafe fn extrapolate_twists(velocities: &mut [Twist], last: &mut [Twist], start: &mut [Twist], plan: &Plan)
         = extrapolate_bodies
 }
 
@@ -93,14 +98,14 @@ for_each_isa! {
 )]
 unsafe fn extrapolate_bodies<I: Isa>(
     velocities: &mut [Twist],
-    behind: &mut [Twist],
-    due: &Plan,
-    next: &Plan,
+    last: &mut [Twist],
+    start: &mut [Twist],
+    plan: &Plan,
 ) {
-    for (velocity, behind) in velocities.iter_mut().zip(behind) {
+    for ((velocity, last), start) in velocities.iter_mut().zip(last).zip(start) {
         for axis in 0..3 {
-            due.go_on(&mut velocity.linear[axis], &mut behind.linear[axis], next);
-            due.go_on(&mut velocity.angular[axis], &mut behind.angular[axis], next);
+            plan.go_on(&mut velocity.linear[axis], &mut last.linear[axis], &mut start.linear[axis]);
+            plan.go_on(&mut velocity.angular[axis], &mut last.angular[axis], &mut start.angular[axis]);
         }
     }
 }
