@@ -28,6 +28,9 @@ const OPTIONS: Options = Options {
     acceleration: Acceleration::None,
 };
 
+/// Penetration beyond the slop, by the slop, for which nothing is done: what is removed by a share in each step would never be gone.
+const NEGLIGIBLE: f64 = 1e-3;
+
 /// Displacement velocities.
 pub struct Shifts {
     /// By slot.
@@ -88,7 +91,7 @@ pub fn correct(
     let infos = assembled.points.iter().chain(assembled.hub.iter().flat_map(|contact| &contact.infos));
     let mut deepest = [infos.map(|point| -point.gap - slop).fold(0.0, f64::max)];
     comm.max_f64(&mut deepest);
-    if deepest[0] <= 0.0 {
+    if deepest[0] <= NEGLIGIBLE * slop {
         return None;
     }
     let bias = |gap: f64| bias(gap, physics);
