@@ -29,6 +29,14 @@ impl Twist {
     pub fn new(linear: Vec3, angular: Vec3) -> Self {
         Self { linear: linear.into(), angular: angular.into(), ..Default::default() }
     }
+
+    /// All of it, padding included, as one register holds it.
+    #[inline(always)]
+    pub(super) fn numbers(&mut self) -> &mut [f64; 8] {
+        const { assert!(size_of::<Self>() == size_of::<[f64; 8]>()) };
+        // SAFETY: eight f64 without gaps, in the layout of C.
+        unsafe { &mut *(&raw mut *self).cast() }
+    }
 }
 
 /// Inverse mass and inverse inertia tensor in the world frame; all zero for a body that contacts cannot move.
