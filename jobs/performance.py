@@ -199,7 +199,7 @@ def picture(results, path):
         axis.set(title="Time to a residual, scaled measure", xlabel="ms", xscale="log", yticks=list(places))
         axis.set_yticklabels([f"{row[0]}, {row[1]}" for row in rows], fontsize=6)
         axis.invert_yaxis()
-        axis.legend(frameon=False, loc="lower left")
+        axis.legend(frameon=False, loc="upper right", fontsize=8)
     if "scaling" in results:
         axis, width = axes[1][0], 0.35
         for place, (kind, numbers) in enumerate(results["scaling"].items()):
@@ -217,7 +217,7 @@ def picture(results, path):
                 axis.bar(place + (k - 0.5) * 0.35, float(times[program]), 0.35, color=f"C{k}", label=program if place == 0 else None)
         axis.set(title="stones1000, beside rapier3d", ylabel="ms a step, median", xticks=range(len(results["rapier"])))
         axis.set_xticklabels(results["rapier"], fontsize=7)
-        axis.legend(frameon=False)
+        axis.legend(frameon=False, loc="upper left")
     figure.savefig(path)
     print(f"picture: {path}")
 
