@@ -1,4 +1,4 @@
-//! What is done to a block: coefficients, visits, measurement. Eight manifolds at a time, the same bits on every instruction set.
+//! What is done to a block: coefficients, visits, measurement. As many manifolds at a time as a register has lanes, the same bits on every instruction set.
 //!
 //! Visiting a contact point, with everything else as it stands, in the *projected* law:
 //!
@@ -14,12 +14,12 @@
 //! and not a matrix, Coulomb's. In the *exact* law the point's own problem is solved to the end instead ([`super::law`]);
 //! so it is in the projected law for manifolds with a point whose normal and tangent are so coupled that the above may run away.
 
-use super::block::{Block, Row, Weights};
+use super::block::{Block, Frames, Points, Row, Weights};
 #[cfg(target_arch = "x86_64")]
 use super::lanes::{Avx2, Avx512};
-use super::lanes::{F64x8, Isa, LANES, Plain, Vec3x8};
+use super::lanes::{Isa, LANES, Lanes, Line, Plain, Vectors};
 use super::law::solve_contact;
-use super::problem::Twist;
+use super::problem::{Inertia, Twist};
 use crate::geometry::{Mat3, Vec3};
 
 /// What happens at a contact point.
@@ -37,45 +37,48 @@ pub enum Visit {
 
 /// What threads work on together.
 pub struct Shared {
+    /// By slot, as the inertia.
     pub velocities: *mut Twist,
+    pub inertia: *const Inertia,
     pub rows: *mut Row,
 }
 
 // SAFETY: users of `visit_all` keep threads to disjoint velocities and rows.
 unsafe impl Sync for Shared {}
 
-/// Compiles `$body` once for each instruction set, `$isa` being the type that stands for it, and runs the best that the processor has.
-/// No variant fuses multiplications with additions: the bits stay the same.
+/// Compiles `$body` once for each instruction set, for the type that stands for it and the number of lanes of its registers, and runs the best that the
+/// processor has. All round in the same places: the bits are the same.
 macro_rules! for_each_isa {
     ($(#[$doc:meta])* $vis:vis unsafe fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? = $body:ident) => {
         $(#[$doc])*
         $vis unsafe fn $name($($argument: $type),*) $(-> $result)? {
             #[cfg(target_arch = "x86_64")]
             {
-                #[target_feature(enable = "avx2")]
+                #[target_feature(enable = "avx2,fma")]
                 unsafe fn avx2($($argument: $type),*) $(-> $result)? {
                     // SAFETY: as for the function itself.
-                    unsafe { $body::<Avx2>($($argument),*) }
+                    unsafe { $body::<Avx2, 4>($($argument),*) }
                 }
-                #[target_feature(enable = "avx512f,avx512vl,avx512dq")]
+                #[target_feature(enable = "avx512f,avx512vl,avx512dq,fma")]
                 unsafe fn avx512($($argument: $type),*) $(-> $result)? {
                     // SAFETY: as for the function itself.
-                    unsafe { $body::<Avx512>($($argument),*) }
+                    unsafe { $body::<Avx512, 8>($($argument),*) }
                 }
                 if is_x86_feature_detected!("avx512f")
                     && is_x86_feature_detected!("avx512vl")
                     && is_x86_feature_detected!("avx512dq")
+                    && is_x86_feature_detected!("fma")
                 {
                     // SAFETY: the features are there; the rest as for the function itself.
                     return unsafe { avx512($($argument),*) };
                 }
-                if is_x86_feature_detected!("avx2") {
-                    // SAFETY: the feature is there; the rest as for the function itself.
+                if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+                    // SAFETY: the features are there; the rest as for the function itself.
                     return unsafe { avx2($($argument),*) };
                 }
             }
             // SAFETY: as for the function itself.
-            unsafe { $body::<Plain>($($argument),*) }
+            unsafe { $body::<Plain, 4>($($argument),*) }
         }
     };
 }
@@ -94,87 +97,160 @@ for_each_isa! {
 }
 
 #[inline(always)]
-unsafe fn visit_blocks<I: Isa>(blocks: &[Block], shared: &Shared, kind: Visit) {
+unsafe fn visit_blocks<I: Isa<N>, const N: usize>(blocks: &[Block], shared: &Shared, kind: Visit) {
     for block in blocks {
         let count = (block.end_row - block.first_row) as usize;
         // SAFETY: rows of different blocks are disjoint, and inside the array.
         let rows =
             unsafe { std::slice::from_raw_parts_mut(shared.rows.add(block.first_row as usize), count) };
-        // SAFETY: as for `visit_all`.
-        unsafe {
-            match kind {
-                Visit::Projected if block.strong == 0 => visit_block::<I, PROJECTED>(block, rows, shared),
-                Visit::Projected => visit_block::<I, MIXED>(block, rows, shared),
-                Visit::Exact => visit_block::<I, EXACT>(block, rows, shared),
-                Visit::Start => start_block::<I>(block, rows, shared),
-                Visit::Frictionless => visit_frictionless::<I>(block, rows, shared),
-                Visit::Momentum(ahead, true) => visit_ahead::<I, EXACT>(block, rows, shared, &ahead),
-                Visit::Momentum(ahead, false) if block.strong == 0 => {
-                    visit_ahead::<I, PROJECTED>(block, rows, shared, &ahead)
+        for part in 0..LANES / N {
+            // Nothing but padding.
+            if N < LANES && block.movable_part::<N>(part) == [0, 0] {
+                continue;
+            }
+            // SAFETY: as for `visit_all`.
+            unsafe {
+                match kind {
+                    Visit::Projected if block.strong == 0 => {
+                        visit_block::<I, N, PROJECTED>(block, rows, shared, part);
+                    }
+                    Visit::Projected => visit_block::<I, N, MIXED>(block, rows, shared, part),
+                    Visit::Exact => visit_block::<I, N, EXACT>(block, rows, shared, part),
+                    Visit::Start => start_block::<I, N>(block, rows, shared, part),
+                    Visit::Frictionless => visit_frictionless::<I, N>(block, rows, shared, part),
+                    Visit::Momentum(ahead, true) => {
+                        visit_ahead::<I, N, EXACT>(block, rows, shared, part, &ahead);
+                    }
+                    Visit::Momentum(ahead, false) if block.strong == 0 => {
+                        visit_ahead::<I, N, PROJECTED>(block, rows, shared, part, &ahead);
+                    }
+                    Visit::Momentum(ahead, false) => {
+                        visit_ahead::<I, N, MIXED>(block, rows, shared, part, &ahead);
+                    }
                 }
-                Visit::Momentum(ahead, false) => visit_ahead::<I, MIXED>(block, rows, shared, &ahead),
             }
         }
     }
 }
 
-/// One body of each lane, in registers.
-struct Side {
-    linear: Vec3x8,
-    angular: Vec3x8,
+/// The velocity of one body of each lane, in registers.
+struct Motion<const N: usize> {
+    linear: Vectors<N>,
+    angular: Vectors<N>,
 }
 
-impl Side {
+/// Which of a list of bodies some lanes have on one side.
+#[inline(always)]
+fn lines<const N: usize>(slots: &[u32; LANES], part: usize) -> [usize; N] {
+    std::array::from_fn(|lane| slots[N * part + lane] as usize)
+}
+
+impl<const N: usize> Motion<N> {
     #[inline(always)]
-    unsafe fn load<I: Isa>(slots: &[u32; LANES], velocities: *const Twist) -> Self {
+    unsafe fn load<I: Isa<N>>(slots: [usize; N], velocities: *const Twist) -> Self {
         // SAFETY: slots are places in the array; nobody writes these velocities meanwhile.
         let [lx, ly, lz, _, ax, ay, az, _] =
-            unsafe { I::gather(slots.map(|slot| velocities.add(slot as usize))) };
-        Self { linear: Vec3x8([lx, ly, lz]), angular: Vec3x8([ax, ay, az]) }
+            unsafe { I::gather(slots.map(|slot| velocities.add(slot).cast::<Line>())) };
+        Self { linear: Vectors([lx, ly, lz]), angular: Vectors([ax, ay, az]) }
     }
 
     #[inline(always)]
-    unsafe fn store<I: Isa>(self, slots: &[u32; LANES], velocities: *mut Twist, movable: u8) {
+    unsafe fn store<I: Isa<N>>(&self, slots: [usize; N], velocities: *mut Twist, movable: u8) {
         let ([lx, ly, lz], [ax, ay, az]) = (self.linear.0, self.angular.0);
-        let zero = F64x8::default();
+        let zero = Lanes::default();
         let columns = [lx, ly, lz, zero, ax, ay, az, zero];
         // SAFETY: a movable body appears once in a colour, so this thread alone writes it.
-        unsafe { I::scatter(&columns, slots.map(|slot| velocities.add(slot as usize)), movable) };
+        unsafe {
+            I::scatter(&columns, slots.map(|slot| velocities.add(slot).cast::<Line>()), movable);
+        }
+    }
+}
+
+/// Inverse mass and inertia of one body of each lane.
+struct Masses<const N: usize> {
+    inverse_mass: Lanes<N>,
+    /// xx, xy, xz, yy, yz, zz.
+    inverse_inertia: [Lanes<N>; 6],
+}
+
+impl<const N: usize> Masses<N> {
+    #[inline(always)]
+    unsafe fn load<I: Isa<N>>(slots: [usize; N], inertia: *const Inertia) -> Self {
+        // SAFETY: slots are places in the array, which nobody writes.
+        let [inverse_mass, xx, xy, xz, yy, yz, zz, _] =
+            unsafe { I::gather(slots.map(|slot| inertia.add(slot).cast::<Line>())) };
+        Self { inverse_mass, inverse_inertia: [xx, xy, xz, yy, yz, zz] }
+    }
+
+    /// `I⁻¹ x + sum`.
+    #[inline(always)]
+    fn turned(&self, x: Vectors<N>, sum: Vectors<N>) -> Vectors<N> {
+        let [xx, xy, xz, yy, yz, zz] = self.inverse_inertia;
+        let rows = [Vectors([xx, xy, xz]), Vectors([xy, yy, yz]), Vectors([xz, yz, zz])];
+        let [p, q, r] = sum.0;
+        Vectors([rows[0].dot_and(x, p), rows[1].dot_and(x, q), rows[2].dot_and(x, r)])
+    }
+}
+
+/// The two bodies of some lanes, while their manifolds are visited.
+struct Pair<const N: usize> {
+    motions: [Motion<N>; 2],
+    masses: [Masses<N>; 2],
+}
+
+impl<const N: usize> Pair<N> {
+    #[inline(always)]
+    unsafe fn load<I: Isa<N>>(block: &Block, shared: &Shared, part: usize) -> Self {
+        let [a, b] = [lines(&block.slots[0], part), lines(&block.slots[1], part)];
+        // SAFETY: as for `visit_all`.
+        unsafe {
+            Self {
+                motions: [Motion::load::<I>(a, shared.velocities), Motion::load::<I>(b, shared.velocities)],
+                masses: [Masses::load::<I>(a, shared.inertia), Masses::load::<I>(b, shared.inertia)],
+            }
+        }
     }
 
     #[inline(always)]
-    fn velocity_at(&self, arm: Vec3x8) -> Vec3x8 {
-        self.linear + self.angular.cross(arm)
+    unsafe fn store<I: Isa<N>>(&self, block: &Block, shared: &Shared, part: usize) {
+        let movable = block.movable_part::<N>(part);
+        for side in 0..2 {
+            let slots = lines(&block.slots[side], part);
+            // SAFETY: as for `visit_all`.
+            unsafe { self.motions[side].store::<I>(slots, shared.velocities, movable[side]) };
+        }
+    }
+
+    /// Adds `M⁻¹ H r` for an impulse in world coordinates: against the first body, along the second.
+    #[inline(always)]
+    fn push_apart(&mut self, arms: &[Vectors<N>; 2], push: Vectors<N>) {
+        let moments = [push.cross(arms[0]), arms[1].cross(push)];
+        for (side, push) in [-push, push].into_iter().enumerate() {
+            let (Motion { linear, angular }, masses) = (&mut self.motions[side], &self.masses[side]);
+            *linear = push.times(masses.inverse_mass, *linear);
+            *angular = masses.turned(moments[side], *angular);
+        }
     }
 }
 
-/// `I⁻¹ x`.
 #[inline(always)]
-fn turned(inverse_inertia: &[F64x8; 6], x: Vec3x8) -> Vec3x8 {
-    let [xx, xy, xz, yy, yz, zz] = *inverse_inertia;
-    let row = |a, b, c| a * x.0[0] + b * x.0[1] + c * x.0[2];
-    Vec3x8([row(xx, xy, xz), row(xy, yy, yz), row(xz, yz, zz)])
-}
-
-/// Adds `M⁻¹ H r` for an impulse in world coordinates: against the first body, along the second.
-#[inline(always)]
-fn push_apart(block: &Block, row: &Row, push: Vec3x8, a: &mut Side, b: &mut Side) {
-    a.linear = a.linear - push.scaled(block.inverse_mass[0]);
-    a.angular = a.angular - turned(&block.inverse_inertia[0], row.arms[0].cross(push));
-    b.linear = b.linear + push.scaled(block.inverse_mass[1]);
-    b.angular = b.angular + turned(&block.inverse_inertia[1], row.arms[1].cross(push));
-}
-
-#[inline(always)]
-fn to_world(block: &Block, change: &[F64x8; 3]) -> Vec3x8 {
-    block.frame[0].scaled(change[0]) + block.frame[1].scaled(change[1]) + block.frame[2].scaled(change[2])
+fn to_world<const N: usize>(frames: &Frames<N>, change: &[Lanes<N>; 3]) -> Vectors<N> {
+    let [n, t, s] = frames.axes;
+    s.times(change[2], t.times(change[1], n.scaled(change[0])))
 }
 
 /// Relative velocity with bias, contact frame.
 #[inline(always)]
-fn relative_velocity(block: &Block, row: &Row, a: &Side, b: &Side) -> [F64x8; 3] {
-    let relative = b.velocity_at(row.arms[1]) - a.velocity_at(row.arms[0]);
-    [block.frame[0].dot(relative) + row.bias, block.frame[1].dot(relative), block.frame[2].dot(relative)]
+fn relative_velocity<const N: usize>(
+    frames: &Frames<N>,
+    points: &Points<N>,
+    [a, b]: &[Motion<N>; 2],
+) -> [Lanes<N>; 3] {
+    // v_b + ω_b × r_b − v_a − ω_a × r_a
+    let relative = b.angular.cross_and(points.arms[1], b.linear - a.linear);
+    let relative = points.arms[0].cross_and(a.angular, relative);
+    let [n, t, s] = frames.axes;
+    [n.dot_and(relative, points.bias), t.dot(relative), s.dot(relative)]
 }
 
 /// The local law of a block: numbers and not functions, since a function passed on would not be compiled for the instruction set.
@@ -183,71 +259,91 @@ const EXACT: u8 = 1;
 /// Projected, and exact in the strongly coupled lanes.
 const MIXED: u8 = 2;
 
+/// The impulses after a visit.
 #[inline(always)]
-unsafe fn visit_block<I: Isa, const LAW: u8>(block: &Block, rows: &mut [Row], shared: &Shared) {
-    // SAFETY: as for `visit_all`.
-    let mut a = unsafe { Side::load::<I>(&block.slots[0], shared.velocities) };
-    // SAFETY: as for `visit_all`.
-    let mut b = unsafe { Side::load::<I>(&block.slots[1], shared.velocities) };
-    for row in rows {
-        let velocity = relative_velocity(block, row, &a, &b);
-        let impulse = match LAW {
-            PROJECTED => projected(block, row, &velocity),
-            EXACT => exact(block, row, &velocity, u8::MAX, row.impulse),
-            _ => exact(block, row, &velocity, block.strong, projected(block, row, &velocity)),
-        };
-        let change = [impulse[0] - row.impulse[0], impulse[1] - row.impulse[1], impulse[2] - row.impulse[2]];
-        row.impulse = impulse;
-        push_apart(block, row, to_world(block, &change), &mut a, &mut b);
-    }
-    // SAFETY: as for `visit_all`.
-    unsafe {
-        a.store::<I>(&block.slots[0], shared.velocities, block.movable[0]);
-        b.store::<I>(&block.slots[1], shared.velocities, block.movable[1]);
+fn visited<const N: usize, const LAW: u8>(
+    frames: &Frames<N>,
+    points: &Points<N>,
+    pair: &Pair<N>,
+    strong: u8,
+) -> [Lanes<N>; 3] {
+    let velocity = relative_velocity(frames, points, &pair.motions);
+    match LAW {
+        PROJECTED => projected(frames, points, &velocity),
+        EXACT => exact(frames, points, pair, &velocity, u8::MAX, points.impulse),
+        _ => exact(frames, points, pair, &velocity, strong, projected(frames, points, &velocity)),
     }
 }
 
 #[inline(always)]
-unsafe fn start_block<I: Isa>(block: &Block, rows: &mut [Row], shared: &Shared) {
+unsafe fn visit_block<I: Isa<N>, const N: usize, const LAW: u8>(
+    block: &Block,
+    rows: &mut [Row],
+    shared: &Shared,
+    part: usize,
+) {
     // SAFETY: as for `visit_all`.
-    unsafe {
-        let mut a = Side::load::<I>(&block.slots[0], shared.velocities);
-        let mut b = Side::load::<I>(&block.slots[1], shared.velocities);
-        for row in rows {
-            push_apart(block, row, to_world(block, &row.impulse), &mut a, &mut b);
-        }
-        a.store::<I>(&block.slots[0], shared.velocities, block.movable[0]);
-        b.store::<I>(&block.slots[1], shared.velocities, block.movable[1]);
+    let mut pair = unsafe { Pair::load::<I>(block, shared, part) };
+    let frames = block.part(part);
+    for row in rows {
+        let points = row.part(part);
+        let impulse = visited::<N, LAW>(&frames, &points, &pair, block.strong >> (N * part));
+        let change: [_; 3] = std::array::from_fn(|axis| impulse[axis] - points.impulse[axis]);
+        row.set_impulse(part, &impulse);
+        pair.push_apart(&points.arms, to_world(&frames, &change));
     }
+    // SAFETY: as for `visit_all`.
+    unsafe { pair.store::<I>(block, shared, part) };
+}
+
+#[inline(always)]
+unsafe fn start_block<I: Isa<N>, const N: usize>(block: &Block, rows: &[Row], shared: &Shared, part: usize) {
+    // SAFETY: as for `visit_all`.
+    let mut pair = unsafe { Pair::load::<I>(block, shared, part) };
+    let frames = block.part(part);
+    for row in rows {
+        let points = row.part(part);
+        pair.push_apart(&points.arms, to_world(&frames, &points.impulse));
+    }
+    // SAFETY: as for `visit_all`.
+    unsafe { pair.store::<I>(block, shared, part) };
 }
 
 /// The projected visit with μ = 0, tangential impulses being zero from the start.
 #[inline(always)]
-unsafe fn visit_frictionless<I: Isa>(block: &Block, rows: &mut [Row], shared: &Shared) {
+unsafe fn visit_frictionless<I: Isa<N>, const N: usize>(
+    block: &Block,
+    rows: &mut [Row],
+    shared: &Shared,
+    part: usize,
+) {
     // SAFETY: as for `visit_all`.
-    unsafe {
-        let mut a = Side::load::<I>(&block.slots[0], shared.velocities);
-        let mut b = Side::load::<I>(&block.slots[1], shared.velocities);
-        for row in rows {
-            let relative = b.velocity_at(row.arms[1]) - a.velocity_at(row.arms[0]);
-            let velocity = block.frame[0].dot(relative) + row.bias;
-            let normal = (row.impulse[0] - velocity * row.step_normal).positive_part();
-            let change = normal - row.impulse[0];
-            row.impulse[0] = normal;
-            push_apart(block, row, block.frame[0].scaled(change), &mut a, &mut b);
-        }
-        a.store::<I>(&block.slots[0], shared.velocities, block.movable[0]);
-        b.store::<I>(&block.slots[1], shared.velocities, block.movable[1]);
+    let mut pair = unsafe { Pair::load::<I>(block, shared, part) };
+    let frames = block.part(part);
+    for row in rows {
+        let points = row.part(part);
+        let [velocity, ..] = relative_velocity(&frames, &points, &pair.motions);
+        let normal = (-velocity).times(points.step_normal, points.impulse[0]).positive_part();
+        let change = normal - points.impulse[0];
+        row.impulse[0].set_part(part, normal);
+        pair.push_apart(&points.arms, frames.axes[0].scaled(change));
     }
+    // SAFETY: as for `visit_all`.
+    unsafe { pair.store::<I>(block, shared, part) };
 }
 
 #[inline(always)]
-fn projected(block: &Block, row: &Row, velocity: &[F64x8; 3]) -> [F64x8; 3] {
-    let normal = (row.impulse[0] - velocity[0] * row.step_normal).positive_part();
-    let change = normal - row.impulse[0];
-    let t = row.impulse[1] - (velocity[1] + row.coupling[0] * change) * row.step_tangent;
-    let s = row.impulse[2] - (velocity[2] + row.coupling[1] * change) * row.step_tangent;
-    let factor = (t * t + s * s).shrink_to(block.friction * normal);
+fn projected<const N: usize>(
+    frames: &Frames<N>,
+    points: &Points<N>,
+    velocity: &[Lanes<N>; 3],
+) -> [Lanes<N>; 3] {
+    let Points { impulse, step_normal, step_tangent, coupling, .. } = *points;
+    let normal = (-velocity[0]).times(step_normal, impulse[0]).positive_part();
+    let change = normal - impulse[0];
+    let t = (-coupling[0].times(change, velocity[1])).times(step_tangent, impulse[1]);
+    let s = (-coupling[1].times(change, velocity[2])).times(step_tangent, impulse[2]);
+    let factor = t.times(t, s * s).shrink_to(frames.friction * normal);
     [normal, t * factor, s * factor]
 }
 
@@ -259,21 +355,28 @@ pub fn is_strongly_coupled(normal: f64, coupling: [f64; 2], friction: f64) -> bo
 
 /// Lane by lane, of those asked for: the local problem has cases. Rebuilds the Delassus block from the bodies.
 #[inline(never)]
-fn exact(block: &Block, row: &Row, velocity: &[F64x8; 3], lanes: u8, mut impulse: [F64x8; 3]) -> [F64x8; 3] {
-    for lane in (0..LANES).filter(|&lane| lanes >> lane & 1 == 1 && row.step_normal.0[lane] != 0.0) {
-        let pick = |vector: &Vec3x8| Vec3::from_fn(|axis, _| vector.0[axis].0[lane]);
-        let frame = Mat3::from_columns(&[0, 1, 2].map(|axis| pick(&block.frame[axis])));
+fn exact<const N: usize>(
+    frames: &Frames<N>,
+    points: &Points<N>,
+    pair: &Pair<N>,
+    velocity: &[Lanes<N>; 3],
+    lanes: u8,
+    mut impulse: [Lanes<N>; 3],
+) -> [Lanes<N>; 3] {
+    for lane in (0..N).filter(|&lane| lanes >> lane & 1 == 1 && points.step_normal.0[lane] != 0.0) {
+        let pick = |vector: &Vectors<N>| Vec3::from_fn(|axis, _| vector.0[axis].0[lane]);
+        let frame = Mat3::from_columns(&[0, 1, 2].map(|axis| pick(&frames.axes[axis])));
         let mut world = Mat3::zeros();
         for side in 0..2 {
-            let cross = pick(&row.arms[side]).cross_matrix();
-            let [xx, xy, xz, yy, yz, zz] = block.inverse_inertia[side].map(|entry| entry.0[lane]);
+            let (cross, masses) = (pick(&points.arms[side]).cross_matrix(), &pair.masses[side]);
+            let [xx, xy, xz, yy, yz, zz] = masses.inverse_inertia.map(|entry| entry.0[lane]);
             let tensor = Mat3::new(xx, xy, xz, xy, yy, yz, xz, yz, zz);
-            world += Mat3::identity() * block.inverse_mass[side].0[lane] - cross * tensor * cross;
+            world += Mat3::identity() * masses.inverse_mass.0[lane] - cross * tensor * cross;
         }
         let delassus = frame.transpose() * world * frame;
-        let old = Vec3::from_fn(|axis, _| row.impulse[axis].0[lane]);
+        let old = Vec3::from_fn(|axis, _| points.impulse[axis].0[lane]);
         let free = Vec3::from_fn(|axis, _| velocity[axis].0[lane]) - delassus * old;
-        let new = solve_contact(&delassus, &free, block.friction.0[lane]);
+        let new = solve_contact(&delassus, &free, frames.friction.0[lane]);
         for axis in 0..3 {
             impulse[axis].0[lane] = new[axis];
         }
@@ -282,36 +385,51 @@ fn exact(block: &Block, row: &Row, velocity: &[F64x8; 3], lanes: u8, mut impulse
 }
 
 /// The coefficients of all rows of `blocks`; `rows` and `weights` begin with the first block's. `weights` come with ones where there is a
-/// point and zeros where there is none.
-pub fn prepare(blocks: &mut [Block], rows: &mut [Row], weights: &mut [Weights]) {
-    // SAFETY: nothing but references.
-    unsafe { prepare_all(blocks, rows, weights) }
+/// point and zeros where there is none. `inertia` is that of [`super::Blocks`].
+pub fn prepare(blocks: &mut [Block], rows: &mut [Row], weights: &mut [Weights], inertia: &[Inertia]) {
+    // SAFETY: blocks have slots of that list.
+    unsafe { prepare_all(blocks, rows, weights, inertia) }
 }
 
 for_each_isa! {
-    unsafe fn prepare_all(blocks: &mut [Block], rows: &mut [Row], weights: &mut [Weights]) = prepare_blocks
+    unsafe fn prepare_all(blocks: &mut [Block], rows: &mut [Row], weights: &mut [Weights], inertia: &[Inertia])
+        = prepare_blocks
 }
 
 #[inline(always)]
-#[expect(
-    clippy::extra_unused_type_parameters,
-    reason = "compiled once for each instruction set all the same"
-)]
-unsafe fn prepare_blocks<I: Isa>(blocks: &mut [Block], rows: &mut [Row], weights: &mut [Weights]) {
+unsafe fn prepare_blocks<I: Isa<N>, const N: usize>(
+    blocks: &mut [Block],
+    rows: &mut [Row],
+    weights: &mut [Weights],
+    inertia: &[Inertia],
+) {
     let first = blocks.first().map_or(0, |block| block.first_row as usize);
     for block in blocks {
         let range = block.first_row as usize - first..block.end_row as usize - first;
-        for (row, weights) in rows[range.clone()].iter_mut().zip(&mut weights[range]) {
-            let [w_nn, w_tn, w_sn, w_tt, w_ts, w_ss] = delassus(block, row, weights.normal);
-            let (mean, half) = ((w_tt + w_ss) * F64x8::splat(0.5), (w_tt - w_ss) * F64x8::splat(0.5));
-            let lambda = mean + (half * half + w_ts * w_ts).sqrt();
-            (weights.normal, weights.tangent) = (w_nn, lambda);
-            (row.step_normal, row.step_tangent) = (w_nn.inverse_if_positive(), lambda.inverse_if_positive());
-            row.coupling = [w_tn, w_sn];
-            for lane in 0..LANES {
-                let strong =
-                    is_strongly_coupled(w_nn.0[lane], [w_tn.0[lane], w_sn.0[lane]], block.friction.0[lane]);
-                block.strong |= u8::from(strong) << lane;
+        for part in 0..LANES / N {
+            let [a, b] = [lines(&block.slots[0], part), lines(&block.slots[1], part)];
+            let inertia = inertia.as_ptr();
+            // SAFETY: slots are places in the list.
+            let masses = unsafe { [Masses::load::<I>(a, inertia), Masses::load::<I>(b, inertia)] };
+            let frames = block.part::<N>(part);
+            for (row, weights) in rows[range.clone()].iter_mut().zip(&mut weights[range.clone()]) {
+                let present = weights.normal.part(part);
+                let [w_nn, w_tn, w_sn, w_tt, w_ts, w_ss] =
+                    delassus(&frames, &row.part(part), &masses, present);
+                let half = Lanes::splat(0.5);
+                let (mean, half) = ((w_tt + w_ss) * half, (w_tt - w_ss) * half);
+                let lambda = mean + half.times(half, w_ts * w_ts).sqrt();
+                weights.normal.set_part(part, w_nn);
+                weights.tangent.set_part(part, lambda);
+                row.step_normal.set_part(part, w_nn.inverse_if_positive());
+                row.step_tangent.set_part(part, lambda.inverse_if_positive());
+                row.coupling[0].set_part(part, w_tn);
+                row.coupling[1].set_part(part, w_sn);
+                for lane in 0..N {
+                    let coupling = [w_tn.0[lane], w_sn.0[lane]];
+                    let strong = is_strongly_coupled(w_nn.0[lane], coupling, frames.friction.0[lane]);
+                    block.strong |= u8::from(strong) << (N * part + lane);
+                }
             }
         }
     }
@@ -320,20 +438,25 @@ unsafe fn prepare_blocks<I: Isa>(blocks: &mut [Block], rows: &mut [Row], weights
 /// The entries nn, tn, sn, tt, ts, ss of `W_αα`: with `u_k = arm × axis_k`, `W_kl = Σ (δ_kl / m + u_k · I⁻¹ u_l)`. Where `present` is zero, zero:
 /// the arms are zero there already.
 #[inline(always)]
-fn delassus(block: &Block, row: &Row, present: F64x8) -> [F64x8; 6] {
-    let mass = (block.inverse_mass[0] + block.inverse_mass[1]) * present;
-    let zero = F64x8::default();
+fn delassus<const N: usize>(
+    frames: &Frames<N>,
+    points: &Points<N>,
+    masses: &[Masses<N>; 2],
+    present: Lanes<N>,
+) -> [Lanes<N>; 6] {
+    let mass = (masses[0].inverse_mass + masses[1].inverse_mass) * present;
+    let (none, zero) = (Vectors::default(), Lanes::default());
     let mut entries = [mass, zero, zero, mass, zero, mass];
     for side in 0..2 {
-        let (arm, tensor) = (row.arms[side], &block.inverse_inertia[side]);
-        let [n, t, s] = [arm.cross(block.frame[0]), arm.cross(block.frame[1]), arm.cross(block.frame[2])];
-        let (by_n, by_t, by_s) = (turned(tensor, n), turned(tensor, t), turned(tensor, s));
-        entries[0] += n.dot(by_n);
-        entries[1] += t.dot(by_n);
-        entries[2] += s.dot(by_n);
-        entries[3] += t.dot(by_t);
-        entries[4] += s.dot(by_t);
-        entries[5] += s.dot(by_s);
+        let (arm, masses, [n, t, s]) = (points.arms[side], &masses[side], frames.axes);
+        let (n, t, s) = (arm.cross(n), arm.cross(t), arm.cross(s));
+        let (by_n, by_t, by_s) = (masses.turned(n, none), masses.turned(t, none), masses.turned(s, none));
+        entries[0] = n.dot_and(by_n, entries[0]);
+        entries[1] = t.dot_and(by_n, entries[1]);
+        entries[2] = s.dot_and(by_n, entries[2]);
+        entries[3] = t.dot_and(by_t, entries[3]);
+        entries[4] = s.dot_and(by_t, entries[4]);
+        entries[5] = s.dot_and(by_s, entries[5]);
     }
     entries
 }

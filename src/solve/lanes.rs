@@ -1,25 +1,36 @@
-//! Eight f64 side by side. Only operations that round once each: the same bits on every instruction set.
+//! Some f64 side by side. Only operations that round once each: the same bits on every instruction set.
 //!
+//! Products are fused with sums ([`Lanes::times`]), on every processor: those that cannot do it (x86 before 2013) do it by software, and slowly.
 //! Plain arrays, which the compiler turns into one 64 byte register, two of 32 or four of 16, by the instruction set that the caller was
 //! compiled for ([`Isa`]).
 
-use super::problem::Twist;
-use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
+use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
+/// Manifolds in a block, and numbers of a body in a line of memory.
 pub const LANES: usize = 8;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// `N` is 8 in memory; in registers what fits one.
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(64))]
-pub struct F64x8(pub [f64; LANES]);
+pub struct Lanes<const N: usize>(pub [f64; N]);
+
+pub type F64x8 = Lanes<LANES>;
+
+impl<const N: usize> Default for Lanes<N> {
+    #[inline(always)]
+    fn default() -> Self {
+        Self::splat(0.0)
+    }
+}
 
 macro_rules! lane_by_lane {
     ($trait:ident, $method:ident, $operator:tt) => {
-        impl $trait for F64x8 {
+        impl<const N: usize> $trait for Lanes<N> {
             type Output = Self;
             #[inline(always)]
             fn $method(self, other: Self) -> Self {
                 let mut result = self;
-                for k in 0..LANES {
+                for k in 0..N {
                     result.0[k] = self.0[k] $operator other.0[k];
                 }
                 result
@@ -33,30 +44,38 @@ lane_by_lane!(Sub, sub, -);
 lane_by_lane!(Mul, mul, *);
 lane_by_lane!(Div, div, /);
 
-impl AddAssign for F64x8 {
+impl<const N: usize> Neg for Lanes<N> {
+    type Output = Self;
+    #[inline(always)]
+    fn neg(self) -> Self {
+        self.map(|x| -x)
+    }
+}
+
+impl<const N: usize> AddAssign for Lanes<N> {
     #[inline(always)]
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
     }
 }
 
-impl SubAssign for F64x8 {
+impl<const N: usize> SubAssign for Lanes<N> {
     #[inline(always)]
     fn sub_assign(&mut self, other: Self) {
         *self = *self - other;
     }
 }
 
-impl F64x8 {
+impl<const N: usize> Lanes<N> {
     #[inline(always)]
     pub fn splat(value: f64) -> Self {
-        Self([value; LANES])
+        Self([value; N])
     }
 
     #[inline(always)]
     pub fn map(self, function: impl Fn(f64) -> f64) -> Self {
         let mut result = self;
-        for k in 0..LANES {
+        for k in 0..N {
             result.0[k] = function(self.0[k]);
         }
         result
@@ -65,8 +84,18 @@ impl F64x8 {
     #[inline(always)]
     pub fn zip(self, other: Self, function: impl Fn(f64, f64) -> f64) -> Self {
         let mut result = self;
-        for k in 0..LANES {
+        for k in 0..N {
             result.0[k] = function(self.0[k], other.0[k]);
+        }
+        result
+    }
+
+    /// `self · factor + sum`, rounded once.
+    #[inline(always)]
+    pub fn times(self, factor: Self, sum: Self) -> Self {
+        let mut result = self;
+        for k in 0..N {
+            result.0[k] = self.0[k].mul_add(factor.0[k], sum.0[k]);
         }
         result
     }
@@ -106,7 +135,7 @@ impl F64x8 {
     #[inline(always)]
     pub fn where_at_most(self, a: Self, b: Self, other: Self) -> Self {
         let mut result = other;
-        for k in 0..LANES {
+        for k in 0..N {
             result.0[k] = if a.0[k] <= b.0[k] { self.0[k] } else { other.0[k] };
         }
         result
@@ -122,49 +151,89 @@ impl F64x8 {
     }
 }
 
-/// Eight vectors of three.
+impl F64x8 {
+    /// Lanes `N part` to `N part + N`.
+    #[inline(always)]
+    pub fn part<const N: usize>(&self, part: usize) -> Lanes<N> {
+        let mut result = Lanes::default();
+        result.0.copy_from_slice(&self.0[N * part..N * part + N]);
+        result
+    }
+
+    #[inline(always)]
+    pub fn set_part<const N: usize>(&mut self, part: usize, lanes: Lanes<N>) {
+        self.0[N * part..N * part + N].copy_from_slice(&lanes.0);
+    }
+}
+
+/// As many vectors of three.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
-pub struct Vec3x8(pub [F64x8; 3]);
+pub struct Vectors<const N: usize>(pub [Lanes<N>; 3]);
 
-impl Vec3x8 {
+impl<const N: usize> Vectors<N> {
     #[inline(always)]
-    pub fn dot(self, other: Self) -> F64x8 {
-        self.0[0] * other.0[0] + self.0[1] * other.0[1] + self.0[2] * other.0[2]
+    pub fn dot(self, other: Self) -> Lanes<N> {
+        self.dot_plus(other, self.0[0] * other.0[0])
+    }
+
+    /// `first` and what the second and third components add.
+    #[inline(always)]
+    fn dot_plus(self, other: Self, first: Lanes<N>) -> Lanes<N> {
+        self.0[2].times(other.0[2], self.0[1].times(other.0[1], first))
+    }
+
+    /// With a sum to begin with.
+    #[inline(always)]
+    pub fn dot_and(self, other: Self, sum: Lanes<N>) -> Lanes<N> {
+        self.dot_plus(other, self.0[0].times(other.0[0], sum))
     }
 
     #[inline(always)]
     pub fn cross(self, other: Self) -> Self {
         let ([a, b, c], [x, y, z]) = (self.0, other.0);
-        Self([b * z - c * y, c * x - a * z, a * y - b * x])
+        Self([b.times(z, -(c * y)), c.times(x, -(a * z)), a.times(y, -(b * x))])
+    }
+
+    /// `self × other + sum`.
+    #[inline(always)]
+    pub fn cross_and(self, other: Self, sum: Self) -> Self {
+        let ([a, b, c], [x, y, z], [p, q, r]) = (self.0, other.0, sum.0);
+        Self([b.times(z, (-c).times(y, p)), c.times(x, (-a).times(z, q)), a.times(y, (-b).times(x, r))])
     }
 
     #[inline(always)]
-    pub fn scaled(self, factor: F64x8) -> Self {
-        Self([self.0[0] * factor, self.0[1] * factor, self.0[2] * factor])
+    pub fn scaled(self, factor: Lanes<N>) -> Self {
+        Self(self.0.map(|entry| entry * factor))
+    }
+
+    /// `self · factor + sum`.
+    #[inline(always)]
+    pub fn times(self, factor: Lanes<N>, sum: Self) -> Self {
+        let ([a, b, c], [p, q, r]) = (self.0, sum.0);
+        Self([a.times(factor, p), b.times(factor, q), c.times(factor, r)])
     }
 
     #[inline(always)]
-    pub fn norm(self) -> F64x8 {
+    pub fn norm(self) -> Lanes<N> {
         self.dot(self).sqrt()
     }
+}
 
+impl Vectors<LANES> {
     pub fn set(&mut self, lane: usize, value: &[f64; 3]) {
         for (entry, &value) in self.0.iter_mut().zip(value) {
             entry.0[lane] = value;
         }
     }
-}
 
-impl Add for Vec3x8 {
-    type Output = Self;
     #[inline(always)]
-    fn add(self, other: Self) -> Self {
-        Self([self.0[0] + other.0[0], self.0[1] + other.0[1], self.0[2] + other.0[2]])
+    pub fn part<const N: usize>(&self, part: usize) -> Vectors<N> {
+        Vectors([self.0[0].part(part), self.0[1].part(part), self.0[2].part(part)])
     }
 }
 
-impl Sub for Vec3x8 {
+impl<const N: usize> Sub for Vectors<N> {
     type Output = Self;
     #[inline(always)]
     fn sub(self, other: Self) -> Self {
@@ -172,20 +241,32 @@ impl Sub for Vec3x8 {
     }
 }
 
-/// Eight twists as columns: linear x, y, z, padding, angular x, y, z, padding.
-pub type Columns = [F64x8; LANES];
+impl<const N: usize> Neg for Vectors<N> {
+    type Output = Self;
+    #[inline(always)]
+    fn neg(self) -> Self {
+        Self(self.0.map(|entry| -entry))
+    }
+}
 
-/// How an instruction set turns eight twists into columns and back. Nothing is computed, so nothing can differ.
-pub trait Isa {
+/// What a body has in a line of memory: a twist or an inertia.
+pub type Line = [f64; LANES];
+
+/// The lines of `N` bodies, number by number.
+pub type Columns<const N: usize> = [Lanes<N>; LANES];
+
+/// How an instruction set turns the lines of `N` bodies into columns and back, `N` being how many numbers one of its registers holds. Nothing is computed,
+/// so nothing can differ.
+pub trait Isa<const N: usize> {
     /// # Safety
-    /// The pointers are valid for reads, and the processor has the instruction set.
-    unsafe fn gather(twists: [*const Twist; LANES]) -> Columns;
+    /// The pointers are valid for reads and aligned to 64 bytes, and the processor has the instruction set.
+    unsafe fn gather(lines: [*const Line; N]) -> Columns<N>;
 
     /// Writes the lanes whose bit is set in `mask`.
     ///
     /// # Safety
-    /// The pointers are valid for writes, those with their bit set are distinct, and the processor has the instruction set.
-    unsafe fn scatter(columns: &Columns, twists: [*mut Twist; LANES], mask: u8);
+    /// The pointers are valid for writes and aligned to 64 bytes, those with their bit set are distinct, and the processor has the instruction set.
+    unsafe fn scatter(columns: &Columns<N>, lines: [*mut Line; N], mask: u8);
 }
 
 /// Any processor.
@@ -199,28 +280,28 @@ pub struct Avx2;
 #[cfg(target_arch = "x86_64")]
 pub struct Avx512;
 
-impl Isa for Plain {
+impl<const N: usize> Isa<N> for Plain {
     #[inline(always)]
-    unsafe fn gather(twists: [*const Twist; LANES]) -> Columns {
-        let mut columns = Columns::default();
-        for (lane, twist) in twists.into_iter().enumerate() {
-            // SAFETY: valid for reads; a twist is eight numbers, two of them padding.
-            let row = unsafe { &*twist.cast::<[f64; LANES]>() };
+    unsafe fn gather(lines: [*const Line; N]) -> Columns<N> {
+        let mut columns = [Lanes::default(); LANES];
+        for (lane, line) in lines.into_iter().enumerate() {
+            // SAFETY: valid for reads.
+            let line = unsafe { &*line };
             for k in 0..LANES {
-                columns[k].0[lane] = row[k];
+                columns[k].0[lane] = line[k];
             }
         }
         columns
     }
 
     #[inline(always)]
-    unsafe fn scatter(columns: &Columns, twists: [*mut Twist; LANES], mask: u8) {
-        for (lane, twist) in twists.into_iter().enumerate() {
+    unsafe fn scatter(columns: &Columns<N>, lines: [*mut Line; N], mask: u8) {
+        for (lane, line) in lines.into_iter().enumerate() {
             if mask >> lane & 1 == 1 {
                 // SAFETY: valid for writes, and no other lane writes it.
-                let row = unsafe { &mut *twist.cast::<[f64; LANES]>() };
+                let line = unsafe { &mut *line };
                 for k in 0..LANES {
-                    row[k] = columns[k].0[lane];
+                    line[k] = columns[k].0[lane];
                 }
             }
         }
@@ -229,8 +310,9 @@ impl Isa for Plain {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{Avx2, Avx512, Columns, F64x8, Isa, LANES, Twist};
+    use super::{Avx2, Avx512, Columns, Isa, Lanes, Line};
     use std::arch::x86_64::*;
+    use std::mem::transmute;
 
     /// Four rows of four become four columns.
     #[inline(always)]
@@ -250,39 +332,31 @@ mod x86 {
         }
     }
 
-    impl Isa for Avx2 {
+    impl Isa<4> for Avx2 {
         #[inline(always)]
-        unsafe fn gather(twists: [*const Twist; LANES]) -> Columns {
-            let mut columns = Columns::default();
-            for half in 0..2 {
-                for part in 0..2 {
-                    // SAFETY: valid for reads of 64 bytes, of which this is one half; results go to 32 byte aligned halves.
-                    unsafe {
-                        let row = |k: usize| _mm256_load_pd(twists[4 * half + k].cast::<f64>().add(4 * part));
-                        let turned = transposed_4x4([row(0), row(1), row(2), row(3)]);
-                        for (k, column) in turned.into_iter().enumerate() {
-                            _mm256_store_pd(columns[4 * part + k].0.as_mut_ptr().add(4 * half), column);
-                        }
-                    }
-                }
+        unsafe fn gather(lines: [*const Line; 4]) -> Columns<4> {
+            // SAFETY: valid for reads of 64 bytes, of which each load takes one half; registers and arrays of as many numbers are alike.
+            unsafe {
+                let half = |half: usize| {
+                    let row = |k: usize| _mm256_load_pd(lines[k].cast::<f64>().add(4 * half));
+                    let turned = transposed_4x4([row(0), row(1), row(2), row(3)]);
+                    turned.map(|column| Lanes(transmute::<__m256d, [f64; 4]>(column)))
+                };
+                let ([a, b, c, d], [e, f, g, h]) = (half(0), half(1));
+                [a, b, c, d, e, f, g, h]
             }
-            columns
         }
 
         #[inline(always)]
-        unsafe fn scatter(columns: &Columns, twists: [*mut Twist; LANES], mask: u8) {
+        unsafe fn scatter(columns: &Columns<4>, lines: [*mut Line; 4], mask: u8) {
             for half in 0..2 {
-                for part in 0..2 {
-                    // SAFETY: as in `gather`; written are only lanes whose bit is set.
-                    unsafe {
-                        let column =
-                            |k: usize| _mm256_load_pd(columns[4 * part + k].0.as_ptr().add(4 * half));
-                        let turned = transposed_4x4([column(0), column(1), column(2), column(3)]);
-                        for (k, row) in turned.into_iter().enumerate() {
-                            let lane = 4 * half + k;
-                            if mask >> lane & 1 == 1 {
-                                _mm256_store_pd(twists[lane].cast::<f64>().add(4 * part), row);
-                            }
+                // SAFETY: as in `gather`; written are only lanes whose bit is set.
+                unsafe {
+                    let column = |k: usize| _mm256_load_pd(columns[4 * half + k].0.as_ptr());
+                    let turned = transposed_4x4([column(0), column(1), column(2), column(3)]);
+                    for (lane, row) in turned.into_iter().enumerate() {
+                        if mask >> lane & 1 == 1 {
+                            _mm256_store_pd(lines[lane].cast::<f64>().add(4 * half), row);
                         }
                     }
                 }
@@ -331,19 +405,19 @@ mod x86 {
         }
     }
 
-    impl Isa for Avx512 {
+    impl Isa<8> for Avx512 {
         #[inline(always)]
-        unsafe fn gather(twists: [*const Twist; LANES]) -> Columns {
-            // SAFETY: valid for reads of 64 bytes, aligned to them.
+        unsafe fn gather(lines: [*const Line; 8]) -> Columns<8> {
+            // SAFETY: valid for reads of 64 bytes, aligned to them; registers and arrays of as many numbers are alike.
             unsafe {
-                let row = |k: usize| _mm512_load_pd(twists[k].cast::<f64>());
+                let row = |k: usize| _mm512_load_pd(lines[k].cast::<f64>());
                 let rows = [row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)];
-                transposed_8x8(rows).map(|column| F64x8(std::mem::transmute::<__m512d, [f64; 8]>(column)))
+                transposed_8x8(rows).map(|column| Lanes(transmute::<__m512d, [f64; 8]>(column)))
             }
         }
 
         #[inline(always)]
-        unsafe fn scatter(columns: &Columns, twists: [*mut Twist; LANES], mask: u8) {
+        unsafe fn scatter(columns: &Columns<8>, lines: [*mut Line; 8], mask: u8) {
             // SAFETY: valid for writes of 64 bytes, aligned to them; written are only lanes whose bit is set.
             unsafe {
                 let column = |k: usize| _mm512_load_pd(columns[k].0.as_ptr());
@@ -351,7 +425,7 @@ mod x86 {
                     [column(0), column(1), column(2), column(3), column(4), column(5), column(6), column(7)];
                 for (lane, row) in transposed_8x8(columns).into_iter().enumerate() {
                     if mask >> lane & 1 == 1 {
-                        _mm512_store_pd(twists[lane].cast::<f64>(), row);
+                        _mm512_store_pd(lines[lane].cast::<f64>(), row);
                     }
                 }
             }
@@ -362,41 +436,42 @@ mod x86 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::Vec3;
 
-    fn check<I: Isa>() {
-        let twist = |k: usize| {
-            let number = |j: usize| (10 * k + j) as f64;
-            Twist::new(Vec3::new(number(0), number(1), number(2)), Vec3::new(number(3), number(4), number(5)))
-        };
-        let twists: [Twist; LANES] = std::array::from_fn(twist);
-        // SAFETY: distinct twists, and the caller has looked for the instruction set.
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    #[repr(C, align(64))]
+    struct Aligned(Line);
+
+    fn check<I: Isa<N>, const N: usize>() {
+        let line = |k: usize| Aligned(std::array::from_fn(|j| (10 * k + j) as f64));
+        let lines: [Aligned; N] = std::array::from_fn(line);
+        // SAFETY: distinct lines, and the caller has looked for the instruction set.
         unsafe {
-            let columns = I::gather(std::array::from_fn(|k| &raw const twists[k]));
-            for lane in 0..LANES {
-                for (column, entry) in [(0, 0), (1, 1), (2, 2), (4, 3), (5, 4), (6, 5)] {
-                    assert_eq!(columns[column].0[lane], (10 * lane + entry) as f64);
+            let columns = I::gather(std::array::from_fn(|k| &raw const lines[k].0));
+            for lane in 0..N {
+                for (entry, column) in columns.iter().enumerate() {
+                    assert_eq!(column.0[lane], (10 * lane + entry) as f64);
                 }
             }
-            let mut back = [Twist::default(); LANES];
-            I::scatter(&columns, back.each_mut().map(|twist| twist as *mut Twist), 0b1011_0110);
-            for lane in 0..LANES {
+            let mut back = [Aligned::default(); N];
+            I::scatter(&columns, back.each_mut().map(|line| &raw mut line.0), 0b1011_0110);
+            for lane in 0..N {
                 let written = 0b1011_0110 >> lane & 1 == 1;
-                assert_eq!(back[lane], if written { twists[lane] } else { Twist::default() });
+                assert_eq!(back[lane], if written { lines[lane] } else { Aligned::default() });
             }
         }
     }
 
     #[test]
-    fn twists_turn_into_columns_and_back() {
-        check::<Plain>();
+    fn lines_turn_into_columns_and_back() {
+        check::<Plain, 4>();
+        check::<Plain, 8>();
         #[cfg(target_arch = "x86_64")]
         {
             if is_x86_feature_detected!("avx2") {
-                check::<Avx2>();
+                check::<Avx2, 4>();
             }
             if is_x86_feature_detected!("avx512f") {
-                check::<Avx512>();
+                check::<Avx512, 8>();
             }
         }
     }

@@ -11,6 +11,7 @@
 //! `bias` is `e V_n⁻` for Newton's impact law, or `g/h` for the predictive law.
 //! `W = Hᵀ M⁻¹ H` is never formed; only its diagonal blocks are, point by point.
 
+use super::lanes::Line;
 use crate::geometry::{Mat3, Vec3};
 use crate::scene::ManifoldKey;
 use serde::{Deserialize, Serialize};
@@ -32,8 +33,8 @@ impl Twist {
 
     /// All of it, padding included, as one register holds it.
     #[inline(always)]
-    pub(super) fn numbers(&mut self) -> &mut [f64; 8] {
-        const { assert!(size_of::<Self>() == size_of::<[f64; 8]>()) };
+    pub(super) fn numbers(&mut self) -> &mut Line {
+        const { assert!(size_of::<Self>() == size_of::<Line>()) };
         // SAFETY: eight f64 without gaps, in the layout of C.
         unsafe { &mut *(&raw mut *self).cast() }
     }

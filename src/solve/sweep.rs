@@ -8,7 +8,7 @@ use super::colour::Colours;
 use super::hub::{Hub, HubState, HubSweep};
 use super::kernel::{self, Ahead, Shared, SharedWeights, Terms, Visit};
 use super::lanes::{F64x8, LANES};
-use super::problem::{Problem, Twist};
+use super::problem::{Inertia, Problem, Twist};
 use super::residual::{Measure, Partial};
 use super::solver::{Interface, LocalLaw};
 use super::team::Team;
@@ -137,7 +137,11 @@ impl<'t> Sweep<'t> {
         if blocks.is_empty() {
             return;
         }
-        let shared = Shared { velocities: self.velocities.as_mut_ptr(), rows: self.blocks.rows.as_mut_ptr() };
+        let shared = Shared {
+            velocities: self.velocities.as_mut_ptr(),
+            inertia: self.blocks.inertia.as_ptr(),
+            rows: self.blocks.rows.as_mut_ptr(),
+        };
         if self.team.size() == 1 || blocks.len() < PARALLEL_BLOCKS {
             // SAFETY: one thread, and `self` is borrowed mutably; slots and rows were made for these arrays.
             unsafe { kernel::visit_all(blocks, &shared, visit) };
@@ -174,11 +178,12 @@ impl<'t> Sweep<'t> {
         partial
     }
 
-    /// What a sweep reads and writes at least, if nothing stays in a cache: blocks, rows, and the velocities of the lanes' bodies.
+    /// What a sweep reads and writes at least, if nothing stays in a cache: blocks, rows, and the velocities and masses of the lanes' bodies.
     pub fn bytes_per_sweep(&self) -> usize {
         let Blocks { blocks, rows, .. } = &self.blocks;
         let (block, row, impulse) = (size_of::<Block>(), size_of::<Row>(), size_of::<Impulse>());
-        blocks.len() * (block + 4 * LANES * size_of::<Twist>()) + rows.len() * (row + impulse)
+        let bodies = 2 * LANES * (2 * size_of::<Twist>() + size_of::<Inertia>());
+        blocks.len() * (block + bodies) + rows.len() * (row + impulse)
     }
 
     pub fn into_blocks(self) -> Blocks {

@@ -10,10 +10,10 @@
 use super::super::block::{Block, Row};
 #[cfg(target_arch = "x86_64")]
 use super::super::lanes::{Avx2, Avx512};
-use super::super::lanes::{F64x8, Isa, Plain};
+use super::super::lanes::{Isa, Lanes, Plain};
 use super::super::problem::Twist;
 use super::super::sweep::{Impulse, Plan};
-use super::{EXACT, PROJECTED, Shared, Side, exact, projected, push_apart, relative_velocity, to_world};
+use super::{Pair, Shared, to_world, visited};
 use std::hint::black_box;
 
 /// What a sweep with momentum has beside the rows.
@@ -35,45 +35,38 @@ unsafe impl Sync for Ahead {}
 /// # Safety
 /// As for [`visit_all`](super::visit_all); the list of `ahead` is as long as that of the rows.
 #[inline(always)]
-pub unsafe fn visit_ahead<I: Isa, const LAW: u8>(
+pub unsafe fn visit_ahead<I: Isa<N>, const N: usize, const LAW: u8>(
     block: &Block,
     rows: &mut [Row],
     shared: &Shared,
+    part: usize,
     ahead: &Ahead,
 ) {
     // SAFETY: as for `visit_all`.
-    let mut a = unsafe { Side::load::<I>(&block.slots[0], shared.velocities) };
-    // SAFETY: as for `visit_all`.
-    let mut b = unsafe { Side::load::<I>(&block.slots[1], shared.velocities) };
-    let [onward, further] = [ahead.plan.onward, ahead.plan.further].map(F64x8::splat);
+    let mut pair = unsafe { Pair::load::<I>(block, shared, part) };
+    let frames = block.part(part);
+    let [onward, further] = [ahead.plan.onward, ahead.plan.further].map(Lanes::splat);
     for (row, place) in rows.iter_mut().zip(block.first_row as usize..) {
         // SAFETY: one entry for each row, and this thread alone has the row.
         let direction = unsafe { &mut *ahead.directions.add(place) };
-        let now = row.impulse;
+        let mut points = row.part(part);
+        let now = points.impulse;
         if !ahead.stay {
-            for (impulse, direction) in row.impulse.iter_mut().zip(&*direction) {
-                *impulse += *direction;
+            for (impulse, direction) in points.impulse.iter_mut().zip(&*direction) {
+                *impulse += direction.part(part);
             }
         }
-        let velocity = relative_velocity(block, row, &a, &b);
-        let impulse = match LAW {
-            PROJECTED => projected(block, row, &velocity),
-            EXACT => exact(block, row, &velocity, u8::MAX, row.impulse),
-            _ => exact(block, row, &velocity, block.strong, projected(block, row, &velocity)),
-        };
-        let mut change = impulse;
+        let impulse = visited::<N, LAW>(&frames, &points, &pair, block.strong >> (N * part));
+        let change: [_; 3] = std::array::from_fn(|axis| impulse[axis] - points.impulse[axis]);
         for axis in 0..3 {
-            change[axis] = impulse[axis] - row.impulse[axis];
-            direction[axis] = onward * (impulse[axis] - now[axis]) + further * change[axis];
+            let next = onward.times(impulse[axis] - now[axis], further * change[axis]);
+            direction[axis].set_part(part, next);
         }
-        row.impulse = impulse;
-        push_apart(block, row, to_world(block, &change), &mut a, &mut b);
+        row.set_impulse(part, &impulse);
+        pair.push_apart(&points.arms, to_world(&frames, &change));
     }
     // SAFETY: as for `visit_all`.
-    unsafe {
-        a.store::<I>(&block.slots[0], shared.velocities, block.movable[0]);
-        b.store::<I>(&block.slots[1], shared.velocities, block.movable[1]);
-    }
+    unsafe { pair.store::<I>(block, shared, part) };
 }
 
 /// The velocities go on by the plan; `last` and `start` become those of the next time.
@@ -97,7 +90,7 @@ for_each_isa! {
     clippy::extra_unused_type_parameters,
     reason = "compiled once for each instruction set all the same"
 )]
-unsafe fn extrapolate_bodies<I: Isa>(
+unsafe fn extrapolate_bodies<I: Isa<N>, const N: usize>(
     velocities: &mut [Twist],
     last: &mut [Twist],
     start: &mut [Twist],

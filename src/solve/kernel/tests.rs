@@ -66,7 +66,11 @@ fn run(problem: &Problem, visit: unsafe fn(&[Block], &Shared, Visit)) -> (Vec<Tw
     let momentum = Visit::Momentum(ahead, false);
     for kind in [Visit::Start, Visit::Projected, momentum, momentum, Visit::Projected, Visit::Exact] {
         for phase in &blocks.phases {
-            let shared = Shared { velocities: velocities.as_mut_ptr(), rows: blocks.rows.as_mut_ptr() };
+            let shared = Shared {
+                velocities: velocities.as_mut_ptr(),
+                inertia: blocks.inertia.as_ptr(),
+                rows: blocks.rows.as_mut_ptr(),
+            };
             for range in [phase.boundary.clone(), phase.interior.clone()] {
                 // SAFETY: one thread; the arrays were made for each other.
                 unsafe { visit(&blocks.blocks[range], &shared, kind) };
@@ -77,9 +81,9 @@ fn run(problem: &Problem, visit: unsafe fn(&[Block], &Shared, Visit)) -> (Vec<Tw
 }
 
 #[test]
-fn every_instruction_set_gives_the_same_bits() {
+fn every_instruction_set_and_width_gives_the_same_bits() {
     let problem = problem(90, 260);
-    let plain = run(&problem, visit_blocks::<Plain>);
+    let plain = run(&problem, visit_blocks::<Plain, 8>);
     let bits = |state: &(Vec<Twist>, Vec<Row>)| {
         let velocities = state.0.iter().flat_map(|twist| twist.linear.into_iter().chain(twist.angular));
         let impulses = state.1.iter().flat_map(|row| row.impulse.map(|entry| entry.0)).flatten();
@@ -87,9 +91,12 @@ fn every_instruction_set_gives_the_same_bits() {
     };
     assert!(plain.0.iter().any(|twist| twist.linear[0] != 0.0));
     assert_eq!(bits(&plain), bits(&run(&problem, visit_all)));
+    for narrow in [visit_blocks::<Plain, 1>, visit_blocks::<Plain, 2>, visit_blocks::<Plain, 4>] {
+        assert_eq!(bits(&plain), bits(&run(&problem, narrow)));
+    }
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
-        assert_eq!(bits(&plain), bits(&run(&problem, visit_blocks::<Avx2>)));
+        assert_eq!(bits(&plain), bits(&run(&problem, visit_blocks::<Avx2, 4>)));
     }
 }
 
