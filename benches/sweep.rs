@@ -2,7 +2,7 @@
 //! time to a residual, with and without acceleration, from zero impulses and from those of the step before.
 //!
 //! `RAYON_NUM_THREADS=1 cargo bench --bench sweep`; with the word `speed` or `residual`, only the former or the latter; with the word `count`, only ten sweeps of one packing,
-//! for callgrind (`jobs/instructions.sh`). Names of states (`final.h5` of a run) are packings to sweep too.
+//! for callgrind (`jobs/instructions.sh`). With the word `avx2` by these instructions. Names of states (`final.h5` of a run) are packings to sweep too.
 
 mod packing;
 #[path = "packing/runs.rs"]
@@ -14,7 +14,8 @@ use breccia::contact::detect::Detector;
 use breccia::geometry::Vec3;
 use breccia::scene::{Physics, Scene};
 use breccia::solve::{
-    self, Acceleration, Alone, Blocks, Hub, LocalLaw, Measure, Options, Problem, Solution, Sweep, Team, team,
+    self, Acceleration, Alone, Blocks, Hub, Instructions, LocalLaw, Measure, Options, Problem, Solution,
+    Sweep, Team, team,
 };
 use packing::{Ready, STONES, colours_of, copies, state, stones1000};
 use std::sync::Arc;
@@ -23,6 +24,9 @@ use std::time::Instant;
 fn main() {
     // This thread is one of the pool's, as in the program.
     rayon::ThreadPoolBuilder::new().use_current_thread().build_global().expect("threads");
+    if std::env::args().any(|word| word == "avx2") {
+        assert!(Instructions::Avx2.choose(), "this processor has no AVX2");
+    }
     let ready = Ready::new(stones1000(STONES));
     let problem = ready.problem();
     if std::env::args().any(|word| word == "count") {

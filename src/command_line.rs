@@ -4,8 +4,9 @@ use breccia::inspect::export::ExportArguments;
 use breccia::inspect::info::InfoArguments;
 use breccia::report::ReportArguments;
 use breccia::run::Restart;
+use breccia::solve::Instructions;
 use breccia::solve_command::SolveArguments;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::num::NonZeroU16;
 use std::path::PathBuf;
 
@@ -96,6 +97,9 @@ pub struct RunArguments {
     /// Threads inside a rank.
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroU16>,
+    /// Instructions of the processor for the contact solve, the best that it has if not given. The result is the same.
+    #[arg(long, value_name = "SET")]
+    pub instructions: Option<InstructionSet>,
     /// Writes a copy of summary.json here.
     #[arg(long, value_name = "FILE.json")]
     pub summary: Option<PathBuf>,
@@ -121,6 +125,26 @@ pub struct RunArguments {
     /// the machine. A difference ends the run.
     #[arg(long)]
     pub verify: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum InstructionSet {
+    /// Eight numbers at a time.
+    Avx512,
+    /// Four, with fused products.
+    Avx2,
+    /// What every processor has: many times slower on x86, to compare.
+    Plain,
+}
+
+impl InstructionSet {
+    pub fn instructions(self) -> Instructions {
+        match self {
+            Self::Avx512 => Instructions::Avx512,
+            Self::Avx2 => Instructions::Avx2,
+            Self::Plain => Instructions::Plain,
+        }
+    }
 }
 
 fn assignment(text: &str) -> Result<(String, String), String> {

@@ -5,6 +5,7 @@ mod command_line;
 use breccia::report::ReportArguments;
 use breccia::run::{self, Ending, Log, RunError};
 use breccia::setup::{self, SetupError};
+use breccia::solve::Instructions;
 use breccia::{input, inspect, output};
 use clap::Parser;
 use command_line::{CommandLine, RunArguments, Task};
@@ -198,6 +199,7 @@ fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Endi
     // This thread is one of them: a parallel loop then begins here at once, without waking another.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).use_current_thread().build_global();
     pool.map_err(|error| RunError::Options(format!("--threads {threads}: {error}")))?;
+    choose_instructions(arguments, comm)?;
     let mut log = Log::new(comm.rank(), comm.size());
     let case = input::read_case_with(&arguments.case, &arguments.set);
     let case = setup::agree(comm, case.map_err(|errors| SetupError::Case(errors.to_string())))?;
@@ -217,10 +219,11 @@ fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Endi
     };
     run::check_same(&options, comm)?;
     log.say(&format!(
-        "breccia {}, {} x {}",
+        "breccia {}, {} x {}, {}",
         env!("CARGO_PKG_VERSION"),
         counted(comm.size(), "rank"),
-        counted(threads, "thread")
+        counted(threads, "thread"),
+        format!("{:?}", Instructions::chosen()).to_lowercase()
     ));
     log.say(&format!("{}: {}", arguments.case.display(), case.title));
     case.warnings.iter().for_each(|warning| log.say(&format!("warning: {warning}")));
@@ -230,6 +233,20 @@ fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Endi
         None => setup::build(&case, comm)?,
     };
     run::run(&case, setup, found.as_ref(), &options, comm, &mut log)
+}
+
+/// Collective: the processors of some ranks may have less than those of others.
+fn choose_instructions(arguments: &RunArguments, comm: &dyn Comm) -> Result<(), RunError> {
+    let Some(set) = arguments.instructions else { return Ok(()) };
+    let mut lacking = [i64::from(!set.instructions().choose())];
+    comm.sum_i64(&mut lacking);
+    if lacking == [0] {
+        return Ok(());
+    }
+    let best = Instructions::best();
+    let said =
+        format!("--instructions: not every processor here has these; that of rank 0 has {best:?} at best");
+    Err(RunError::Options(said.to_lowercase()))
 }
 
 fn counted(number: usize, noun: &str) -> String {

@@ -2,6 +2,7 @@
 
 mod support;
 
+use breccia::solve::Instructions;
 use support::{Directory, project, run};
 
 /// What must not depend on the arrangement.
@@ -100,6 +101,24 @@ fn falling_stones() {
 fn a_settled_pile() {
     let arrangements = [(1, "1"), (2, "1"), (4, "2"), (7, "1")];
     same_on_all("inputs/stones1000-settled.toml", "6", &arrangements, &["--set", "solver.maximum_sweeps=40"]);
+}
+
+/// Also a cluster of different processors gives the same bits.
+#[test]
+fn every_instruction_set() {
+    let directory = Directory::new("instructions");
+    let run = |name: &str, more: &[&str]| {
+        let arguments = ["--steps", "4", "--threads", "1", "--set", "solver.maximum_sweeps=40"];
+        let arguments = [&arguments, more].concat();
+        let summary = run(&project("inputs/stones1000-settled.toml"), 2, &directory.file(name), &arguments);
+        (physics(&summary), series(&directory, name))
+    };
+    let automatic = run("automatic", &[]);
+    let sets =
+        [(Instructions::Plain, "plain"), (Instructions::Avx2, "avx2"), (Instructions::Avx512, "avx512")];
+    for (_, set) in sets.into_iter().filter(|(set, _)| *set <= Instructions::best()) {
+        assert!(run(set, &["--instructions", set]) == automatic, "{set} differs");
+    }
 }
 
 #[test]

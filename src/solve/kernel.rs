@@ -16,6 +16,8 @@
 
 use super::block::{Block, Frames, Points, Row, Weights};
 #[cfg(target_arch = "x86_64")]
+use super::instructions::Instructions;
+#[cfg(target_arch = "x86_64")]
 use super::lanes::{Avx2, Avx512};
 use super::lanes::{Isa, LANES, Lanes, Line, Plain, Vectors};
 use super::law::solve_contact;
@@ -46,8 +48,8 @@ pub struct Shared {
 // SAFETY: users of `visit_all` keep threads to disjoint velocities and rows.
 unsafe impl Sync for Shared {}
 
-/// Compiles `$body` once for each instruction set, for the type that stands for it and the number of lanes of its registers, and runs the best that the
-/// processor has. All round in the same places: the bits are the same.
+/// Compiles `$body` once for each instruction set, for the type that stands for it and the number of lanes of its registers, and runs those that are
+/// [chosen](Instructions). All round in the same places: the bits are the same.
 macro_rules! for_each_isa {
     ($(#[$doc:meta])* $vis:vis unsafe fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? = $body:ident) => {
         $(#[$doc])*
@@ -64,17 +66,12 @@ macro_rules! for_each_isa {
                     // SAFETY: as for the function itself.
                     unsafe { $body::<Avx512, 8>($($argument),*) }
                 }
-                if is_x86_feature_detected!("avx512f")
-                    && is_x86_feature_detected!("avx512vl")
-                    && is_x86_feature_detected!("avx512dq")
-                    && is_x86_feature_detected!("fma")
-                {
-                    // SAFETY: the features are there; the rest as for the function itself.
-                    return unsafe { avx512($($argument),*) };
-                }
-                if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                    // SAFETY: the features are there; the rest as for the function itself.
-                    return unsafe { avx2($($argument),*) };
+                match Instructions::chosen() {
+                    // SAFETY: the processor has what is chosen; the rest as for the function itself.
+                    Instructions::Avx512 => return unsafe { avx512($($argument),*) },
+                    // SAFETY: the same.
+                    Instructions::Avx2 => return unsafe { avx2($($argument),*) },
+                    Instructions::Plain => {}
                 }
             }
             // SAFETY: as for the function itself.
@@ -214,10 +211,11 @@ impl<const N: usize> Pair<N> {
     #[inline(always)]
     unsafe fn store<I: Isa<N>>(&self, block: &Block, shared: &Shared, part: usize) {
         let movable = block.movable_part::<N>(part);
-        for side in 0..2 {
-            let slots = lines(&block.slots[side], part);
-            // SAFETY: as for `visit_all`.
-            unsafe { self.motions[side].store::<I>(slots, shared.velocities, movable[side]) };
+        let [a, b] = [lines(&block.slots[0], part), lines(&block.slots[1], part)];
+        // SAFETY: as for `visit_all`.
+        unsafe {
+            self.motions[0].store::<I>(a, shared.velocities, movable[0]);
+            self.motions[1].store::<I>(b, shared.velocities, movable[1]);
         }
     }
 

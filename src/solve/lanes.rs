@@ -335,16 +335,22 @@ mod x86 {
     impl Isa<4> for Avx2 {
         #[inline(always)]
         unsafe fn gather(lines: [*const Line; 4]) -> Columns<4> {
-            // SAFETY: valid for reads of 64 bytes, of which each load takes one half; registers and arrays of as many numbers are alike.
-            unsafe {
-                let half = |half: usize| {
-                    let row = |k: usize| _mm256_load_pd(lines[k].cast::<f64>().add(4 * half));
-                    let turned = transposed_4x4([row(0), row(1), row(2), row(3)]);
-                    turned.map(|column| Lanes(transmute::<__m256d, [f64; 4]>(column)))
-                };
-                let ([a, b, c, d], [e, f, g, h]) = (half(0), half(1));
-                [a, b, c, d, e, f, g, h]
+            let mut columns = [Lanes::default(); 8];
+            for half in 0..2 {
+                // SAFETY: valid for reads of 64 bytes, of which this is one half; registers and arrays of as many numbers are alike.
+                unsafe {
+                    let turned = transposed_4x4([
+                        _mm256_load_pd(lines[0].cast::<f64>().add(4 * half)),
+                        _mm256_load_pd(lines[1].cast::<f64>().add(4 * half)),
+                        _mm256_load_pd(lines[2].cast::<f64>().add(4 * half)),
+                        _mm256_load_pd(lines[3].cast::<f64>().add(4 * half)),
+                    ]);
+                    for (column, register) in columns[4 * half..].iter_mut().zip(turned) {
+                        column.0 = transmute::<__m256d, [f64; 4]>(register);
+                    }
+                }
             }
+            columns
         }
 
         #[inline(always)]

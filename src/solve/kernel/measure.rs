@@ -2,6 +2,8 @@
 
 use super::super::block::{Block, Row, Weights};
 #[cfg(target_arch = "x86_64")]
+use super::super::instructions::Instructions;
+#[cfg(target_arch = "x86_64")]
 use super::super::lanes::{Avx2, Avx512};
 use super::super::lanes::{F64x8, Isa, LANES, Lanes, Plain, Vectors};
 use super::super::problem::Twist;

@@ -9,6 +9,8 @@
 
 use super::super::block::{Block, Row};
 #[cfg(target_arch = "x86_64")]
+use super::super::instructions::Instructions;
+#[cfg(target_arch = "x86_64")]
 use super::super::lanes::{Avx2, Avx512};
 use super::super::lanes::{Isa, Lanes, Plain};
 use super::super::problem::Twist;
