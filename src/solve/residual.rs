@@ -58,7 +58,10 @@ impl Partial {
         for (sum, term) in self.sums.iter_mut().zip(&terms.sums) {
             term.0.iter().filter(|&&term| term != 0.0).for_each(|&term| sum.add(term));
         }
-        terms.worst_velocity.0.iter().for_each(|&worst| self.add_worst(worst));
+        // A NaN must not be lost in the maximum.
+        let larger = |worst: f64, other: f64| if other > worst || other.is_nan() { other } else { worst };
+        let worst = terms.worst_square.0.into_iter().fold(0.0, larger);
+        self.add_worst(worst.sqrt());
     }
 
     pub(super) fn merge(&mut self, other: &Partial) {
@@ -145,12 +148,16 @@ impl Seen {
 /// Bodies that fly together touch with impulses and relative velocities that are nothing but this. Relative to themselves such noise never
 /// gets small: five boxes in free fall took all sweeps allowed in every step.
 fn rounding(manifold: &Manifold, point: &Point, velocities: &[Twist]) -> f64 {
-    let size = |side: usize| {
+    let square = |side: usize| {
         let twist = &velocities[manifold.slots[side] as usize];
-        Vec3::from(twist.linear).norm() + Vec3::from(twist.angular).norm() * point.arms[side].norm()
+        let turning = Vec3::from(twist.angular).norm_squared() * point.arms[side].norm_squared();
+        Vec3::from(twist.linear).norm_squared() + turning
     };
-    16.0 * f64::EPSILON * (size(0) + size(1) + point.bias.abs())
+    ROUNDING * (square(0) + square(1) + point.bias * point.bias).sqrt()
 }
+
+/// How well the sum of five numbers is known, by the root of their squares: sixteen units in the last place of as many times their mean, √5 times the root at most.
+pub(super) const ROUNDING: f64 = 36.0 * f64::EPSILON;
 
 /// Measures one problem, as often as asked.
 pub struct Meter<'a> {

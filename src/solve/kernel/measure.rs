@@ -7,14 +7,15 @@ use super::super::instructions::Instructions;
 use super::super::lanes::{Avx2, Avx512};
 use super::super::lanes::{F64x8, Isa, LANES, Lanes, Plain, Vectors};
 use super::super::problem::Twist;
+use super::super::residual::ROUNDING;
 use super::{Motion, lines, relative_velocity};
 use std::hint::black_box;
 
-/// What a measurement finds at eight manifolds: by lane the sums over points of ‖F‖², ‖q‖², ‖r‖², ‖u‖², weighted, and the largest error as a velocity.
+/// What a measurement finds at eight manifolds: by lane the sums over points of ‖F‖², ‖q‖², ‖r‖², ‖u‖², weighted, and the square of the largest error as a velocity.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Terms {
     pub sums: [F64x8; 4],
-    pub worst_velocity: F64x8,
+    pub worst_square: F64x8,
 }
 
 for_each_isa! {
@@ -129,35 +130,33 @@ unsafe fn measure_block<I: Isa<N>, const N: usize, const SCALED: bool>(
     // SAFETY: slots are places in the array.
     let motions = unsafe { motions::<I, N>(block, velocities, part) };
     let [a, b] = &motions;
-    let speeds = [a.linear.norm(), a.angular.norm(), b.linear.norm(), b.angular.norm()];
+    let square = |vectors: Vectors<N>| vectors.dot(vectors);
+    let (moving, turning) = (square(a.linear) + square(b.linear), [square(a.angular), square(b.angular)]);
     let frames = block.part(part);
+    let rough = (one + frames.friction) * Lanes::splat(ROUNDING);
     let range = block.first_row as usize..block.end_row as usize;
     for (row, weights) in rows[range.clone()].iter().zip(&weights[range]) {
         let points = row.part(part);
         let present = weights.normal.part(part);
         let velocity = black_box(relative_velocity(&frames, &points, &motions));
         let scaled = natural_map(&points.impulse, &velocity, frames.friction, points.step_normal);
-        let as_velocity = Vectors(scaled).norm() * present;
+        let as_velocity = square(Vectors(scaled)) * (present * present);
         // A NaN must not be lost in the maximum.
-        let worst = found.worst_velocity.part(part);
-        found.worst_velocity.set_part(part, worst.where_at_most(as_velocity, worst, as_velocity));
+        let worst = found.worst_square.part(part);
+        found.worst_square.set_part(part, worst.where_at_most(as_velocity, worst, as_velocity));
         let (error, weight, inverse) = if SCALED {
             (scaled, present, points.step_normal)
         } else {
             (natural_map(&points.impulse, &velocity, frames.friction, one), one, one)
         };
-        let squared = Vectors(error).dot(Vectors(error));
-        let sizes = speeds[0]
-            + speeds[1] * points.arms[0].norm()
-            + speeds[2]
-            + speeds[3] * points.arms[1].norm()
-            + points.bias.map(f64::abs);
-        let noise = (one + frames.friction) * Lanes::splat(16.0 * f64::EPSILON) * sizes * inverse;
+        let squared = square(Vectors(error));
+        let known = rough * inverse;
+        let noise = turning[1].times(square(points.arms[1]), points.bias.times(points.bias, moving));
+        let noise = turning[0].times(square(points.arms[0]), noise) * (known * known);
         // A NaN counts.
-        let large = zero.where_at_most(squared, noise * noise, squared);
+        let large = zero.where_at_most(squared, noise, squared);
         let acts = points.impulse[0].larger(-weights.free_normal.part(part)).where_positive(present);
-        let impulse = Vectors(points.impulse).dot(Vectors(points.impulse));
-        let velocity = Vectors(velocity).dot(Vectors(velocity));
+        let (impulse, velocity) = (square(Vectors(points.impulse)), square(Vectors(velocity)));
         let terms = [
             (large * weight).where_positive(present),
             (weights.free_square.part(part) * inverse).where_positive(acts),
