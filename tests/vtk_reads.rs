@@ -26,7 +26,7 @@ fn cube(half: f64) -> Arc<Polyhedron> {
     let loops = [[0, 4, 6, 2], [1, 3, 7, 5], [0, 1, 5, 4], [2, 6, 7, 3], [0, 2, 3, 1], [4, 5, 7, 6]];
     let face = |corners: &[u32; 4]| {
         let normal = corners.iter().map(|&k| vertices[k as usize]).sum::<Vec3>().normalize();
-        Face { normal, offset: half, vertices: corners.to_vec() }
+        Face { normal, offset: half, vertices: corners[..].into() }
     };
     let faces: Vec<Face> = loops.iter().map(face).collect();
     let mut edges = Vec::new();

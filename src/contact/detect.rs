@@ -171,23 +171,28 @@ impl<W: Fn() -> Way> Pair<'_, W> {
             // Only two stones are worth remembering: everything else is cheap, and clusters have several pairs of parts.
             (Shape::Convex(one @ Convex::Polyhedron(_)), Shape::Convex(other @ Convex::Polyhedron(_))) => {
                 let known = known.get_or_insert_default();
+                let mut looked = None;
                 if !self.still || known.looked + 1 != self.now {
                     let way = (self.way)();
                     // The widest that any law looks.
                     let reach = a.reach_there() + b.reach_there();
                     if !known.apart.is_some_and(|proof| proof.holds(way, reach)) {
-                        let Some([margin, _]) = margins() else { return };
+                        looked = margins();
+                        let Some([margin, _]) = looked else { return };
                         let patch = collide((one, a.pose()), (other, b.pose()), margin, &mut known.hint);
                         let between = b.pose().position - a.pose().position;
                         let radii = [one.bounding_radius(), other.bounding_radius()];
                         let gap = known.hint.gap().filter(|_| patch.is_none());
                         known.apart = gap.map(|gap| Proof::new(gap, &between, radii, way));
-                        known.patch = patch.map(Box::new);
+                        match (patch, &mut known.patch) {
+                            (Some(patch), Some(old)) => **old = patch,
+                            (patch, old) => *old = patch.map(Box::new),
+                        }
                     }
                 }
                 known.looked = self.now;
                 let Some(patch) = &known.patch else { return };
-                let Some([there, here]) = margins() else { return };
+                let Some([there, here]) = looked.or_else(margins) else { return };
                 match self.carries {
                     [None, None] if there == here => touch([0, 0], (**patch).clone()),
                     carries => {

@@ -2,6 +2,7 @@
 
 use super::{Aabb, Pose, Quat, Vec3};
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The shape of a body, in its own frame (origin at the centre of mass for bodies that move).
@@ -48,8 +49,9 @@ pub struct Face {
     pub normal: Vec3,
     /// `normal · x = offset` on the face.
     pub offset: f64,
-    /// Counter-clockwise seen from outside, at least three.
-    pub vertices: Vec<u32>,
+    /// Counter-clockwise seen from outside, at least three. Most faces of stones are triangles, whose corners then stand beside the normal: one line
+    /// of the cache for what detection asks of a face.
+    pub vertices: SmallVec<[u32; 4]>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -132,7 +134,7 @@ impl Polyhedron {
         let face = |(index, ring): (usize, &[u32; 4])| {
             let mut normal = Vec3::zeros();
             normal[index / 2] = sign(index, 0);
-            Face { normal, offset: half_extents[index / 2], vertices: ring.to_vec() }
+            Face { normal, offset: half_extents[index / 2], vertices: SmallVec::from_slice(ring) }
         };
         // The face left of each edge, and the face right of it.
         let edge = |from: u32, axis: u32| {

@@ -36,8 +36,7 @@ fn convex_within(convex: &Convex, pose: &Pose, bounds: &Aabb) -> f64 {
         }
         Convex::Polyhedron(polyhedron) => {
             let corners: Vec<Vec3> = polyhedron.vertices.iter().map(|vertex| pose.point(vertex)).collect();
-            let face =
-                |vertices: &Vec<u32>| vertices.iter().map(|&vertex| corners[vertex as usize]).collect();
+            let face = |vertices: &[u32]| vertices.iter().map(|&vertex| corners[vertex as usize]).collect();
             let faces = polyhedron.faces.iter().map(|each| face(&each.vertices)).collect();
             volume(&cut_to(faces, bounds))
         }

@@ -222,7 +222,7 @@ impl Packed {
         let faces = self.faces.of(row).map(|row| Face {
             normal: vector(&self.face_normal, row),
             offset: self.face_offset[row],
-            vertices: self.corner[self.corners.of(row)].to_vec(),
+            vertices: self.corner[self.corners.of(row)].into(),
         });
         let faces: Vec<Face> = faces.collect();
         let edges: Vec<Edge> = self.edges.of(row).map(|row| edge(&self.edge, row)).collect();

@@ -37,7 +37,7 @@ pub fn tetrahedron(size: f64) -> Arc<Polyhedron> {
     let face = |corners: &[u32; 3]| {
         let [a, b, c] = corners.map(|k| vertices[k as usize]);
         let normal = (b - a).cross(&(c - a)).normalize();
-        Face { normal, offset: normal.dot(&a), vertices: corners.to_vec() }
+        Face { normal, offset: normal.dot(&a), vertices: corners[..].into() }
     };
     let faces: Vec<Face> = loops.iter().map(face).collect();
     let has = |k: u32, edge: [u32; 2]| edge.iter().all(|v| loops[k as usize].contains(v));

@@ -16,8 +16,12 @@ pub type Colour = u32;
 pub type Priority = (u64, ManifoldKey);
 
 pub fn priority(key: &ManifoldKey) -> Priority {
+    (hash(key), *key)
+}
+
+fn hash(key: &ManifoldKey) -> u64 {
     let parts = u64::from(key.parts[0]) << 16 | u64::from(key.parts[1]);
-    (mix(mix(mix(key.bodies[0].0) ^ key.bodies[1].0) ^ parts), *key)
+    mix(mix(mix(key.bodies[0].0) ^ key.bodies[1].0) ^ parts)
 }
 
 /// The finaliser of splitmix64.
@@ -54,10 +58,11 @@ pub struct Coloured {
 /// Work in progress on one rank.
 pub struct Colouring<'a> {
     links: &'a [Link],
-    priorities: Vec<Priority>,
-    /// For each slot its manifolds, foreign ones included, ascending by priority; `lists[starts[s]..starts[s + 1]]`.
+    foreign: &'a [(u32, ManifoldKey)],
+    /// For each slot its manifolds, foreign ones included, ascending by priority; `lists[starts[s]..starts[s + 1]]`. The hash of each, and its place among
+    /// the links and then the foreign ones: keys are looked up only where hashes are equal, and the lists are shorter by half.
     starts: Vec<u32>,
-    lists: Vec<(Priority, u32)>,
+    lists: Vec<(u64, u32)>,
     /// How many of each list are coloured.
     done: Vec<u32>,
     used: Vec<Mask>,
@@ -67,13 +72,9 @@ pub struct Colouring<'a> {
     candidates: Vec<u32>,
 }
 
-/// Marks a manifold of another rank in a slot's list.
-const FOREIGN: u32 = u32::MAX;
-
 impl<'a> Colouring<'a> {
     /// `foreign` names the manifolds of other ranks on bodies of this rank: (slot, key).
-    pub fn new(links: &'a [Link], slots: usize, foreign: &[(u32, ManifoldKey)]) -> Self {
-        let priorities: Vec<Priority> = links.iter().map(|link| priority(&link.key)).collect();
+    pub fn new(links: &'a [Link], slots: usize, foreign: &'a [(u32, ManifoldKey)]) -> Self {
         let mut degree = vec![0u32; slots + 1];
         let ends = links.iter().flat_map(|link| link.slots).flatten();
         for slot in ends.chain(foreign.iter().map(|(slot, _)| *slot)) {
@@ -85,27 +86,31 @@ impl<'a> Colouring<'a> {
             starts.push(sum);
             sum += count;
         }
-        let mut lists = vec![((0, links.first().map_or(NO_KEY, |link| link.key)), FOREIGN); sum as usize];
+        let mut lists = vec![(0, 0); sum as usize];
         let mut next = starts.clone();
-        let mut insert = |slot: u32, entry: (Priority, u32)| {
+        let mut insert = |slot: u32, entry: (u64, u32)| {
             lists[next[slot as usize] as usize] = entry;
             next[slot as usize] += 1;
         };
-        for (index, link) in links.iter().enumerate() {
+        for (index, link) in (0..).zip(links) {
+            let hash = hash(&link.key);
             for slot in link.slots.into_iter().flatten() {
-                insert(slot, (priorities[index], index as u32));
+                insert(slot, (hash, index));
             }
         }
-        for (slot, key) in foreign {
-            insert(*slot, (priority(key), FOREIGN));
+        for (index, (slot, key)) in (links.len() as u32..).zip(foreign) {
+            insert(*slot, (hash(key), index));
         }
+        let key = |place: u32| key_at(links, foreign, place);
         for slot in 0..slots {
-            lists[starts[slot] as usize..starts[slot + 1] as usize].sort_unstable();
+            lists[starts[slot] as usize..starts[slot + 1] as usize].sort_unstable_by(|one, other| {
+                one.0.cmp(&other.0).then_with(|| key(one.1).cmp(key(other.1)))
+            });
         }
         let colours = vec![0; links.len()];
         let (done, used) = (vec![0; slots], vec![Mask::default(); slots]);
         let candidates = (0..links.len() as u32).collect();
-        Self { links, priorities, starts, lists, done, used, colours, remaining: links.len(), candidates }
+        Self { links, foreign, starts, lists, done, used, colours, remaining: links.len(), candidates }
     }
 
     pub fn remaining(&self) -> usize {
@@ -125,7 +130,7 @@ impl<'a> Colouring<'a> {
             self.remaining -= 1;
             for slot in slots.into_iter().flatten() {
                 self.mark(slot, colour);
-                news(Coloured { slot, priority: self.priorities[link as usize], colour });
+                news(Coloured { slot, priority: priority(&self.links[link as usize].key), colour });
             }
             // Its two bodies each have a new head: those may be ready now. A link that heads both lists is found once.
             let heads = slots.map(|slot| slot.and_then(|slot| self.head(slot)));
@@ -136,7 +141,10 @@ impl<'a> Colouring<'a> {
 
     /// Takes in what another rank coloured.
     pub fn receive(&mut self, news: &Coloured) {
-        debug_assert_eq!(self.entry(news.slot).map(|entry| entry.0), Some(news.priority));
+        debug_assert_eq!(
+            self.entry(news.slot).map(|entry| (entry.0, *key_at(self.links, self.foreign, entry.1))),
+            Some(news.priority)
+        );
         self.mark(news.slot, news.colour);
         self.candidates.extend(self.head(news.slot));
     }
@@ -155,10 +163,10 @@ impl<'a> Colouring<'a> {
 
     /// The first uncoloured manifold of a body, if it is this rank's.
     fn head(&self, slot: u32) -> Option<u32> {
-        self.entry(slot).map(|entry| entry.1).filter(|&link| link != FOREIGN)
+        self.entry(slot).map(|entry| entry.1).filter(|&link| (link as usize) < self.links.len())
     }
 
-    fn entry(&self, slot: u32) -> Option<&(Priority, u32)> {
+    fn entry(&self, slot: u32) -> Option<&(u64, u32)> {
         let slot = slot as usize;
         let place = self.starts[slot] + self.done[slot];
         (place < self.starts[slot + 1]).then(|| &self.lists[place as usize])
@@ -194,8 +202,11 @@ impl Mask {
     }
 }
 
-const NO_KEY: ManifoldKey =
-    ManifoldKey { bodies: [crate::scene::BodyId(0), crate::scene::BodyId(0)], parts: [0, 0] };
+/// The key of a manifold by its place among the links and then the foreign ones.
+fn key_at<'a>(links: &'a [Link], foreign: &'a [(u32, ManifoldKey)], place: u32) -> &'a ManifoldKey {
+    let place = place as usize;
+    links.get(place).map_or_else(|| &foreign[place - links.len()].1, |link| &link.key)
+}
 
 /// All on one rank.
 pub fn colour(links: &[Link], slots: usize) -> Colours {

@@ -90,9 +90,13 @@ pub fn assemble(
     free_velocity: Vec<Twist>,
     parts: &Parts,
 ) -> Assembled {
-    let pieces: Vec<Assembled> = contacts.par_chunks(CHUNK).map(|contacts| piece(contacts, parts)).collect();
-    let problem = Problem { inertia, free_velocity, ..Default::default() };
-    let mut assembled = Assembled { problem, ..Default::default() };
+    // On one thread there is nothing to put together afterwards.
+    let chunk = if rayon::current_num_threads() == 1 { contacts.len().max(1) } else { CHUNK };
+    let mut pieces: Vec<Assembled> =
+        contacts.par_chunks(chunk).map(|contacts| piece(contacts, parts)).collect();
+    let mut assembled = if pieces.len() == 1 { pieces.remove(0) } else { Assembled::default() };
+    assembled.problem.inertia = inertia;
+    assembled.problem.free_velocity = free_velocity;
     let total = |count: fn(&Assembled) -> usize| pieces.iter().map(count).sum();
     let points = total(|piece| piece.points.len());
     assembled.problem.manifolds.reserve(total(|piece| piece.problem.manifolds.len()));
@@ -105,14 +109,21 @@ pub fn assemble(
 /// Some contacts, without the bodies.
 fn piece(contacts: &[Contact], parts: &Parts) -> Assembled {
     let mut assembled = Assembled::default();
+    let points = contacts.iter().map(|contact| contact.patch.points.len()).sum();
     assembled.problem.manifolds.reserve(contacts.len());
-    assembled.problem.points.reserve(contacts.len() * 3);
-    assembled.points.reserve(contacts.len() * 3);
+    assembled.problem.points.reserve(points);
+    assembled.points.reserve(points);
+    let mut next = [0; 2];
     for contact in contacts {
         let bodies = contact.slots.map(|slot| parts.candidates[slot as usize].body);
         let Some(law) = parts.scene.laws.between(bodies[0].material, bodies[1].material) else { continue };
         let on_machine = bodies.iter().any(|body| matches!(body.motion, Motion::Machine(_)));
-        let assembler = Assembler { contact, bodies, law, frame: contact_frame(contact.patch.normal), parts };
+        let home = home(bodies);
+        let [own, ghosts] = [0, 1].map(|of| parts.stored[of].find_next(home, &contact.key, &mut next[of]));
+        // With its home, which is an own body or a ghost and so in one of the two lists.
+        let old = if own.is_empty() { ghosts } else { own };
+        let frame = contact_frame(contact.patch.normal);
+        let assembler = Assembler { contact, bodies, law, frame, old, parts };
         if on_machine {
             assembled.hub.extend(assembler.machine_contact());
         } else {
@@ -184,18 +195,26 @@ struct Assembler<'a> {
     bodies: [&'a Body; 2],
     law: &'a ContactLaw,
     frame: [Vec3; 3],
+    /// What the last step stored for this contact.
+    old: &'a [StoredImpulse],
     parts: &'a Parts<'a>,
 }
 
 impl Assembler<'_> {
     fn add_manifold(&self, assembled: &mut Assembled) {
         let first_point = assembled.problem.points.len() as u32;
-        let ((found, impact), old) = (self.points(), self.old());
-        for (info, arms) in &found {
-            let impulse = self.carried(old, info.feature);
-            let bias = self.bias(info, arms, &impact);
-            assembled.problem.points.push(Point { arms: *arms, bias, impulse });
-            assembled.points.push(*info);
+        let mut add = |info: PointInfo, arms: [Vec3; 2], impact: &Option<Impact>| {
+            let impulse = self.carried(info.feature);
+            let bias = self.bias(&info, &arms, impact);
+            assembled.problem.points.push(Point { arms, bias, impulse });
+            assembled.points.push(info);
+        };
+        if self.parts.takes_part == TakesPart::Closing {
+            let (found, impact) = self.points();
+            found.into_iter().for_each(|(info, arms)| add(info, arms, &impact));
+        } else {
+            // Nobody strikes together: point by point.
+            self.active_points().for_each(|(info, arms)| add(info, arms, &None));
         }
         if assembled.problem.points.len() as u32 > first_point {
             let Contact { key, slots, .. } = *self.contact;
@@ -205,7 +224,7 @@ impl Assembler<'_> {
     }
 
     fn machine_contact(&self) -> Option<HubContact> {
-        let ((found, impact), old) = (self.points(), self.old());
+        let (found, impact) = self.points();
         let (mut points, mut infos) = (Vec::new(), Vec::new());
         for (info, arms) in &found {
             points.push(HubPoint {
@@ -213,7 +232,7 @@ impl Assembler<'_> {
                 jacobians: [0, 1].map(|side| self.jacobian(side, &info.position)),
                 given: self.given(1, info, arms) - self.given(0, info, arms),
                 bias: self.bias(info, arms, &impact),
-                impulse: self.carried(old, info.feature),
+                impulse: self.carried(info.feature),
             });
             infos.push(*info);
         }
@@ -222,19 +241,25 @@ impl Assembler<'_> {
         (!points.is_empty()).then_some(HubContact { key, slots, frame, friction, points, infos })
     }
 
-    /// The points that take part, with their arms, and how they meet.
-    fn points(&self) -> (Points, Option<Impact>) {
-        let active = |info: &PointInfo, arms: &[Vec3; 2]| match (self.law.activation, self.parts.takes_part) {
-            (Activation::Predictive, _) | (_, TakesPart::All) => true,
-            (_, TakesPart::Closed) => info.gap <= 0.0,
-            (_, TakesPart::Closing) => info.gap <= 0.0 || self.flight(info, arms).closes(),
-        };
+    /// The points that take part, with their arms.
+    fn active_points(&self) -> impl Iterator<Item = (PointInfo, [Vec3; 2])> {
+        let active =
+            move |info: &PointInfo, arms: &[Vec3; 2]| match (self.law.activation, self.parts.takes_part) {
+                (Activation::Predictive, _) | (_, TakesPart::All) => true,
+                (_, TakesPart::Closed) => info.gap <= 0.0,
+                (_, TakesPart::Closing) => info.gap <= 0.0 || self.flight(info, arms).closes(),
+            };
         let points = self.contact.patch.points.iter().map(|point| {
             let position = (point.on_a + point.on_b) * 0.5;
             let arms = self.bodies.map(|body| position - body.pose.position);
             (PointInfo { feature: point.feature, gap: point.gap, position, since_impact: 0.0 }, arms)
         });
-        let mut found: Points = points.filter(|(info, arms)| active(info, arms)).collect();
+        points.filter(move |(info, arms)| active(info, arms))
+    }
+
+    /// The same, and how they meet.
+    fn points(&self) -> (Points, Option<Impact>) {
+        let mut found: Points = self.active_points().collect();
         let impact = self.impact(&found);
         let since_impact = impact.as_ref().map_or(0.0, |impact| impact.since);
         found.iter_mut().for_each(|(info, _)| info.since_impact = since_impact);
@@ -264,15 +289,9 @@ impl Assembler<'_> {
         }
     }
 
-    /// What the last step stored for this contact: with its home, which is an own body or a ghost and so in one of the two lists.
-    fn old(&self) -> &[StoredImpulse] {
-        let found = self.parts.stored.iter().map(|stored| stored.find(home(self.bodies), &self.contact.key));
-        found.into_iter().find(|old| !old.is_empty()).unwrap_or(&[])
-    }
-
     /// The last step's impulse at the same features, turned into the new frame and back into the friction cone.
-    fn carried(&self, old: &[StoredImpulse], feature: u32) -> [f64; 3] {
-        let same = old.iter().find(|stored| stored.feature == feature);
+    fn carried(&self, feature: u32) -> [f64; 3] {
+        let same = self.old.iter().find(|stored| stored.feature == feature);
         let Some(stored) = same.filter(|_| self.parts.warm_start) else { return [0.0; 3] };
         let local = Vec3::from_fn(|axis, _| self.frame[axis].dot(&stored.impulse));
         crate::solve::residual::project_on_cone(local, self.law.friction).into()

@@ -13,7 +13,8 @@ use super::assemble::Assembled;
 use super::hub::Gathered;
 use crate::scene::{Body, Physics};
 use crate::solve::{
-    self, Acceleration, Blocks, Colours, Interface, LocalLaw, Measure, Options, Problem, Twist,
+    self, Acceleration, Blocks, Colours, Interface, LocalLaw, Manifold, Measure, Options, Point, Problem,
+    Twist,
 };
 use decomposition::Comm;
 
@@ -106,18 +107,18 @@ pub fn correct(
 
 /// The same contacts without friction, between bodies at rest.
 pub fn starting_at_rest(assembled: &Assembled, bias: impl Fn(f64) -> f64) -> Problem {
-    let mut problem = Problem {
-        free_velocity: vec![Twist::default(); assembled.problem.inertia.len()],
-        ..assembled.problem.clone()
-    };
-    for manifold in &mut problem.manifolds {
-        manifold.friction = 0.0;
+    let Problem { inertia, manifolds, points, .. } = &assembled.problem;
+    let infos = &assembled.points;
+    Problem {
+        free_velocity: vec![Twist::default(); inertia.len()],
+        inertia: inertia.clone(),
+        manifolds: manifolds.iter().map(|manifold| Manifold { friction: 0.0, ..*manifold }).collect(),
+        points: points
+            .iter()
+            .zip(infos)
+            .map(|(point, info)| Point { arms: point.arms, bias: bias(info.gap), impulse: [0.0; 3] })
+            .collect(),
     }
-    for (point, info) in problem.points.iter_mut().zip(&assembled.points) {
-        point.impulse = [0.0; 3];
-        point.bias = bias(info.gap);
-    }
-    problem
 }
 
 /// The way that each machine's independent coordinates go; empty for none.

@@ -151,7 +151,9 @@ pub fn store_impulses(
     owner_of: impl Fn(BodyId) -> Option<usize>,
     comm: &dyn Comm,
 ) -> Impulses {
-    let mut kept = Impulses::default();
+    // Two points a contact, as most have; the upper bound of the contacts is their number.
+    let contacts = solved.size_hint().1.unwrap_or(0);
+    let mut kept = Impulses::with_capacity(contacts, 2 * contacts);
     let mut outgoing = BTreeMap::<usize, Vec<(BodyId, ManifoldKey, StoredPoints)>>::new();
     for (home, key, points) in solved {
         match owner_of(home) {

@@ -242,7 +242,8 @@ impl<'c> Stepper<'c> {
         let view = timers
             .time(Phase::Predict, comm, || View::new(scene, &halo, machines, physics, &gravity, free, reuse));
         let contacts = timers.time(Phase::Detect, comm, || {
-            let owns = |a: &Body, b: &Body, place: &Vec3| pair_owner(a, b, place, partition) == comm.rank();
+            let (rank, alone) = (comm.rank(), comm.size() == 1);
+            let owns = |a: &Body, b: &Body, place: &Vec3| alone || pair_owner(a, b, place, partition) == rank;
             detector.detect(&view.candidates, owns, |a, b| looks_ahead(scene, machines, physics, a, b))
         });
         let takes_part = if physics.penetration_limit > 0.0 { TakesPart::Closing } else { TakesPart::Closed };
@@ -278,15 +279,16 @@ impl<'c> Stepper<'c> {
             let corrected = correct::correct(&step, blocks, physics, shared, &mut ranks, comm);
             correct::Shifts::sum(struck, corrected)
         });
-        let (impulses, contacts) = timers.time(Phase::Finish, comm, || {
+        let views = &mut self.contacts;
+        let impulses = timers.time(Phase::Finish, comm, || {
             let hub_impulses = gathered.impulses_back(&solution.hub.impulses, comm);
             let solved =
                 assemble::impulses_of(&view.candidates, &assembled, &solution.impulses, &hub_impulses);
             let owner_of = |home| view.owner_of(home, scene.grains.len(), &halo);
             let impulses = halo::store_impulses(solved, owner_of, comm);
-            (impulses, contact_views(&view, &assembled, &solution.impulses, &hub_impulses))
+            write_contact_views(views, &view, &assembled, &solution.impulses, &hub_impulses);
+            impulses
         });
-        self.contacts = contacts;
         let View { inertia, free_velocity, .. } = view;
         let ways = correct::machine_ways(&shifts, physics);
         timers.time(Phase::Machine, comm, || {
@@ -473,14 +475,17 @@ fn looks_ahead(scene: &Scene, machines: &Machines, physics: &Physics, a: &Body, 
     Some(if ahead { 1.0 } else { 0.0 })
 }
 
-fn contact_views(
+/// In place of those of the last step, whose room they take.
+fn write_contact_views(
+    views: &mut Vec<ContactView>,
     view: &View,
     assembled: &Assembled,
     impulses: &[[f64; 3]],
     hub_impulses: &[[f64; 3]],
-) -> Vec<ContactView> {
+) {
     let problem = &assembled.problem;
-    let mut views = Vec::with_capacity(problem.points.len() + hub_impulses.len());
+    views.clear();
+    views.reserve(problem.points.len() + hub_impulses.len());
     let centres = |slots: [u32; 2]| slots.map(|slot| view.candidates[slot as usize].body.pose.position);
     let point =
         |key: &ManifoldKey, slots, frame: &[Vec3; 3], info: &PointInfo, impulse: &[f64; 3]| ContactView {
@@ -502,5 +507,4 @@ fn contact_views(
         let points = infos.iter().zip(next.by_ref());
         views.extend(points.map(|(info, impulse)| point(key, *slots, frame, info, impulse)));
     }
-    views
 }

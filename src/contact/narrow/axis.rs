@@ -20,15 +20,12 @@
 //!
 //! Everything is computed in the frame of a, body b turned into it where needed and not as a whole.
 
-use super::edges::{PlacedEdge, Reach, edge_axis};
-use crate::geometry::{Edge, Face, Mat3, Polyhedron, Pose, Vec3};
-use smallvec::SmallVec;
+use super::edges::{PlacedEdge, Reach, Turning, edge_axis};
+use super::faces::FaceSearch;
+use crate::geometry::{Face, Mat3, Polyhedron, Pose, Vec3};
 
 /// Rounding error of a separation, relative to the extent of the pair, with room to spare.
 const ROUNDING: f64 = 1e-12;
-
-/// Points of the other body that bound separations.
-const WITNESSES: usize = 3;
 
 /// A facet of the Minkowski difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -46,18 +43,31 @@ pub enum Separator {
 pub struct Axes {
     pub face: Separator,
     pub face_separation: f64,
-    /// The best edge pair, its normal in the frame of a (from a to b), and its separation.
-    pub edges: Option<(u32, u32, Vec3, f64)>,
+    pub edges: Option<EdgeAxis>,
 }
 
-/// What a full search leaves behind.
-pub struct Search<'p> {
-    pub axes: Axes,
-    pub of_a: FaceSearch<'p>,
-    pub of_b: FaceSearch<'p>,
-    /// Pairs (edge of b, edge of a), ascending, that may hold the axis once the two have moved by less than the budget.
-    pub edges: SmallVec<[(u32, u32); 8]>,
+/// An edge of a and one of b, their normal in the frame of a (from a to b), and their separation.
+pub type EdgeAxis = (u32, u32, Vec3, f64);
+
+/// Where an earlier search of the pair ended: a place to begin.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Start {
+    /// The vertex of a that was closest to b, and that of b that was closest to a.
+    pub vertices: [u32; 2],
+    /// No less than the separation along the line of centres now.
     pub between_centres: f64,
+}
+
+/// What a full search leaves behind. Its lists are used again for the next pair: to carry 4 KB about on the stack took a
+/// fifteenth of the instructions of detection (9000 stones on the move).
+#[derive(Default)]
+pub struct Search {
+    pub of_a: FaceSearch,
+    pub of_b: FaceSearch,
+    /// Pairs (edge of b, edge of a), ascending, that may hold the axis once the two have moved by less than the budget.
+    pub edges: Vec<(u32, u32)>,
+    edges_of_a: Vec<Turning>,
+    found: [Vec<u32>; 2],
 }
 
 /// Two polyhedra and the pose of b in the frame of a.
@@ -127,7 +137,7 @@ impl<'p> Pair<'p> {
     /// The separation of one facet; none if it is no facet (any more).
     pub fn separation(&self, separator: Separator) -> Option<f64> {
         match separator {
-            Separator::Centres => Some(self.between_centres().0),
+            Separator::Centres => Some(self.between_centres().between_centres),
             Separator::FaceOfA(face) => {
                 self.a.faces.get(face as usize).map(|face| self.above_face_of_a(face, None).0)
             }
@@ -155,42 +165,59 @@ impl<'p> Pair<'p> {
         (lowest - (normal.dot(&self.translation) + face.offset), vertex)
     }
 
-    /// The separation along the line of centres (NaN if they coincide), and the vertices towards each other, frame of a.
-    pub fn between_centres(&self) -> (f64, [Vec3; 2]) {
-        let towards_a =
-            self.vertex_of_b(lowest(&self.b.vertices, None, &(self.inverse * self.translation)).1);
-        let towards_b = self.a.vertices[lowest(&self.a.vertices, None, &-self.translation).1];
-        (self.translation.dot(&(towards_a - towards_b)) / self.distance, [towards_a, towards_b])
+    /// The separation along the line of centres (NaN if they coincide), and the vertices towards each other.
+    pub fn between_centres(&self) -> Start {
+        let towards_a = lowest(&self.b.vertices, None, &(self.inverse * self.translation)).1;
+        let towards_b = lowest(&self.a.vertices, None, &-self.translation).1;
+        let between = self.vertex_of_b(towards_a) - self.a.vertices[towards_b];
+        Start {
+            vertices: [towards_b as u32, towards_a as u32],
+            between_centres: self.translation.dot(&between) / self.distance,
+        }
     }
 
-    /// The axes of largest separation, or what separates the pair by more than `margin`, and by how much. What is said for later holds while
-    /// no point of one body moves by more than `budget` as seen from the other.
-    pub fn search(&self, margin: f64, budget: f64) -> Result<Search<'p>, (Separator, f64)> {
+    /// The axes of largest separation and where to start the next time, or what separates the pair by more than `margin`, and by how much. What
+    /// is left in `search` holds while no point of one body moves by more than `budget` as seen from the other. Where to `start` decides how
+    /// soon it ends, and nothing else.
+    pub fn search(
+        &self,
+        margin: f64,
+        budget: f64,
+        start: Option<Start>,
+        search: &mut Search,
+    ) -> Result<(Axes, Start), (Separator, f64)> {
         let slack = self.slack;
-        let above_a = |face: &Face| {
-            let (separation, vertex) = self.above_face_of_a(face, None);
-            (separation, self.vertex_of_b(vertex))
+        let above_a = |face: &Face| self.above_face_of_a(face, None);
+        let above_b = |face: &Face| self.above_face_of_b(face, None);
+        let place_b = |vertex: usize| self.vertex_of_b(vertex);
+        let place_a = |vertex: usize| self.point_in_b(&self.a.vertices[vertex]);
+        let mut start = match start {
+            Some(start) if start.between_centres + slack <= margin => start,
+            start => {
+                let centres = self.between_centres();
+                if centres.between_centres > margin {
+                    return Err((Separator::Centres, centres.between_centres));
+                }
+                Start { vertices: start.map_or(centres.vertices, |start| start.vertices), ..centres }
+            }
         };
-        let above_b = |face: &Face| {
-            let (separation, vertex) = self.above_face_of_b(face, None);
-            (separation, self.point_in_b(&self.a.vertices[vertex]))
-        };
-        let (between_centres, [towards_a, towards_b]) = self.between_centres();
-        if between_centres > margin {
-            return Err((Separator::Centres, between_centres));
-        }
+        let [from_a, from_b] = start.vertices.map(|vertex| vertex as usize);
+        let Search { of_a, of_b, .. } = search;
+        of_a.begin(&self.a.faces, from_b, &place_b(from_b));
         // In turns: the first face of either is often the one that separates a pair apart.
-        let mut of_a = FaceSearch::new(&self.a.faces, &towards_a);
-        let mut begun: Option<FaceSearch> = None;
+        let mut begun = false;
         loop {
-            let floor = of_a.best.0.max(begun.as_ref().map_or(f64::NEG_INFINITY, |of_b| of_b.best.0)) - slack;
-            let more_of_a = of_a.step(floor, above_a);
+            let other = if begun { of_b.best.0 } else { f64::NEG_INFINITY };
+            let more_of_a = of_a.step(&self.a.faces, of_a.best.0.max(other) - slack, above_a, place_b);
             if of_a.best.0 > margin {
                 return Err((Separator::FaceOfA(of_a.best.1), of_a.best.0));
             }
-            let start = || FaceSearch::new(&self.b.faces, &self.point_in_b(&towards_b));
-            let of_b = begun.get_or_insert_with(start);
-            let more_of_b = of_b.step(of_a.best.0.max(of_b.best.0) - slack, above_b);
+            if !begun {
+                of_b.begin(&self.b.faces, from_a, &place_a(from_a));
+                begun = true;
+            }
+            let floor = of_a.best.0.max(of_b.best.0) - slack;
+            let more_of_b = of_b.step(&self.b.faces, floor, above_b, place_a);
             if of_b.best.0 > margin {
                 return Err((Separator::FaceOfB(of_b.best.1), of_b.best.0));
             }
@@ -198,32 +225,31 @@ impl<'p> Pair<'p> {
                 break;
             }
         }
-        let Some(of_b) = begun else { unreachable!("the loop begins it") };
-
         let (face, face_separation) = if of_a.best.0 >= of_b.best.0 {
             (Separator::FaceOfA(of_a.best.1), of_a.best.0)
         } else {
             (Separator::FaceOfB(of_b.best.1), of_b.best.0)
         };
-        let mut search = Search {
-            axes: Axes { face, face_separation, edges: None },
-            of_a,
-            of_b,
-            edges: SmallVec::new(),
-            between_centres,
-        };
-        self.search_edges(&mut search, margin, budget)?;
-        Ok(search)
+        start.vertices = [of_b.last_witness(), of_a.last_witness()];
+        let edges = self.search_edges(search, face_separation - slack, margin, budget)?;
+        Ok((Axes { face, face_separation, edges }, start))
     }
 
-    /// (3) over the edges that may exceed the best face, now or later.
-    fn search_edges(&self, search: &mut Search, margin: f64, budget: f64) -> Result<(), (Separator, f64)> {
-        let floor = search.axes.face_separation - self.slack;
-        let of_a = search.of_a.edges_above(floor - budget, budget, &self.a.edges);
-        let edges_a: SmallVec<[PlacedEdge; 24]> = of_a.iter().map(|&index| self.edge_of_a(index)).collect();
-        if edges_a.is_empty() {
-            return Ok(());
+    /// (3) over the edges that may exceed the best face, which separates by `floor`, now or later.
+    fn search_edges(
+        &self,
+        search: &mut Search,
+        floor: f64,
+        margin: f64,
+        budget: f64,
+    ) -> Result<Option<EdgeAxis>, (Separator, f64)> {
+        let Search { of_a, of_b, edges, edges_of_a, found } = search;
+        edges.clear();
+        of_a.edges_above(floor - budget, budget, self.a, &mut found[0]);
+        if found[0].is_empty() {
+            return Ok(None);
         }
+        of_b.edges_above(floor - budget, budget, self.b, &mut found[1]);
         let reach = Reach {
             turned: self.turn_within(budget),
             lever: self.lever(),
@@ -231,27 +257,30 @@ impl<'p> Pair<'p> {
             floor,
             origin: self.translation,
         };
-        for index in search.of_b.edges_above(floor - budget, budget, &self.b.edges) {
-            let edge_b = self.edge_of_b(index);
-            for edge_a in &edges_a {
-                let Some((normal, separation)) = edge_axis(edge_a, &edge_b) else {
-                    if reach.may_cross(edge_a, &edge_b) {
-                        search.edges.push((edge_b.index, edge_a.index));
-                    }
+        edges_of_a.clear();
+        edges_of_a.extend(found[0].iter().map(|&index| reach.turning(self.edge_of_a(index))));
+        let mut best: Option<EdgeAxis> = None;
+        for &index in &found[1] {
+            let edge_b = reach.turning(self.edge_of_b(index));
+            // Most arcs are far from crossing, which two to four dot products show.
+            for edge_a in edges_of_a.iter().filter(|edge_a| edge_a.may_cross(&edge_b)) {
+                let (edge_a, edge_b) = (&edge_a.edge, &edge_b.edge);
+                let Some((normal, separation)) = edge_axis(edge_a, edge_b) else {
+                    edges.push((edge_b.index, edge_a.index));
                     continue;
                 };
                 if separation > margin {
                     return Err((Separator::Edges(edge_a.index, edge_b.index), separation));
                 }
-                if !reach.stays_below(edge_a, &edge_b, separation) {
-                    search.edges.push((edge_b.index, edge_a.index));
+                if !reach.stays_below(edge_a, edge_b, separation) {
+                    edges.push((edge_b.index, edge_a.index));
                 }
-                if search.axes.edges.is_none_or(|best| separation > best.3) {
-                    search.axes.edges = Some((edge_a.index, edge_b.index, normal, separation));
+                if best.is_none_or(|best| separation > best.3) {
+                    best = Some((edge_a.index, edge_b.index, normal, separation));
                 }
             }
         }
-        Ok(())
+        Ok(best)
     }
 
     pub fn edge_of_a(&self, index: u32) -> PlacedEdge {
@@ -271,104 +300,8 @@ impl<'p> Pair<'p> {
     }
 }
 
-/// The faces of one body while the best of them is searched.
-pub struct FaceSearch<'p> {
-    faces: &'p [Face],
-    /// `D` of each face for each witness.
-    heights: SmallVec<[[f64; WITNESSES]; 64]>,
-    /// The least of them; −∞ once the face was evaluated.
-    bounds: SmallVec<[f64; 64]>,
-    /// The faces evaluated, with their separations.
-    evaluated: SmallVec<[(u32, f64); 8]>,
-    witnesses: usize,
-    best: (f64, u32),
-}
-
-impl<'p> FaceSearch<'p> {
-    fn new(faces: &'p [Face], witness: &Vec3) -> Self {
-        let bounds: SmallVec<[f64; 64]> = faces.iter().map(|face| height(face, witness)).collect();
-        let heights = bounds.iter().map(|&height| [height, f64::INFINITY, f64::INFINITY]).collect();
-        FaceSearch {
-            faces,
-            heights,
-            bounds,
-            evaluated: SmallVec::new(),
-            witnesses: 1,
-            best: (f64::NEG_INFINITY, 0),
-        }
-    }
-
-    /// Evaluates the most promising face; false if none is left that may exceed `floor`. `evaluate` gives the separation and
-    /// the point of the other body that attains it.
-    fn step(&mut self, floor: f64, evaluate: impl Fn(&Face) -> (f64, Vec3)) -> bool {
-        let mut next = (f64::NEG_INFINITY, 0);
-        for (face, &bound) in self.bounds.iter().enumerate() {
-            if bound > next.0 {
-                next = (bound, face);
-            }
-        }
-        let (bound, face) = next;
-        if bound <= floor || bound == f64::NEG_INFINITY {
-            return false;
-        }
-        let (separation, witness) = evaluate(&self.faces[face]);
-        self.bounds[face] = f64::NEG_INFINITY;
-        self.evaluated.push((face as u32, separation));
-        // Among equals the lowest face, in whatever order they are met.
-        if separation > self.best.0 || (separation == self.best.0 && (face as u32) < self.best.1) {
-            self.best = (separation, face as u32);
-        }
-        if self.witnesses < WITNESSES {
-            for ((face, heights), bound) in self.faces.iter().zip(&mut self.heights).zip(&mut self.bounds) {
-                heights[self.witnesses] = height(face, &witness);
-                *bound = bound.min(heights[self.witnesses]);
-            }
-            self.witnesses += 1;
-        }
-        true
-    }
-
-    /// The faces whose separation may exceed `threshold`, ascending.
-    pub fn faces_above(&self, threshold: f64) -> SmallVec<[u32; 4]> {
-        let of_bounds =
-            self.bounds.iter().zip(0..).filter(|&(&bound, _)| bound > threshold).map(|(_, face)| face);
-        let of_values = self.evaluated.iter().filter(|(_, separation)| *separation > threshold);
-        let mut faces: SmallVec<[u32; 4]> = of_bounds.chain(of_values.map(|&(face, _)| face)).collect();
-        faces.sort_unstable();
-        faces
-    }
-
-    /// The edges on whose arcs a separation above `threshold` is possible once the other body has moved by at most `room`.
-    fn edges_above(&self, threshold: f64, room: f64, edges: &[Edge]) -> SmallVec<[u32; 24]> {
-        (0..)
-            .zip(edges)
-            .filter(|(_, edge)| self.may_exceed(threshold, room, edge))
-            .map(|(index, _)| index)
-            .collect()
-    }
-
-    fn may_exceed(&self, threshold: f64, room: f64, edge: &Edge) -> bool {
-        let [left, right] = edge.faces.map(|face| &self.heights[face as usize]);
-        // The later witnesses belong to better faces: they exclude more.
-        (0..self.witnesses).rev().all(|witness| {
-            let most = left[witness].max(right[witness]) + room;
-            if most <= 0.0 || threshold <= 0.0 {
-                most > threshold
-            } else {
-                let [left, right] = edge.faces.map(|face| &self.faces[face as usize].normal);
-                // most / cos(φ/2) > threshold
-                2.0 * most * most > threshold * threshold * (1.0 + left.dot(right))
-            }
-        })
-    }
-}
-
-fn height(face: &Face, point: &Vec3) -> f64 {
-    face.normal.dot(point) - face.offset
-}
-
 /// The least `direction · x` over the vertices, all or some (ascending), and the first vertex that attains it.
-fn lowest(vertices: &[Vec3], among: Option<&[u32]>, direction: &Vec3) -> (f64, usize) {
+pub fn lowest(vertices: &[Vec3], among: Option<&[u32]>, direction: &Vec3) -> (f64, usize) {
     let mut best = (f64::INFINITY, 0);
     let mut look = |index: usize, vertex: &Vec3| {
         let value = direction.dot(vertex);

@@ -57,7 +57,7 @@ pub fn polyhedra(
     let pair = Pair::new(a, b);
     let axes = memory.axes(&pair, margin)?;
     let separator = face_to_use(&pair, &axes);
-    let known = separator.and_then(|separator| memory.opposed(separator));
+    let known = separator.and_then(|separator| memory.opposed(separator, &pair));
     match separator {
         Some(Separator::FaceOfB(face)) => {
             Some(face_patch(&pair.swapped(), face as usize, known, margin, [b.1, a.1], true))
@@ -294,7 +294,8 @@ fn simplify(polygon: &mut Polygon, normal: &Vec3, nearly: f64) {
     let mut place = 0;
     while place < polygon.len() && polygon.len() > 1 {
         let count = polygon.len();
-        let (before, after) = (polygon[(place + count - 1) % count], polygon[(place + 1) % count]);
+        let before = polygon[if place == 0 { count - 1 } else { place - 1 }];
+        let after = polygon[if place + 1 == count { 0 } else { place + 1 }];
         let (along, from) = (after - before, polygon[place] - before);
         let length = along.norm_squared();
         let parameter = if length > 0.0 { (along.dot(&from) / length).clamp(0.0, 1.0) } else { 0.0 };
@@ -364,7 +365,8 @@ fn edge_parameters(p: &Vec3, u: &Vec3, q: &Vec3, v: &Vec3, nearly: f64) -> Small
 fn finished(candidates: &Candidates, normal: &Vec3, pose: &Pose, mirrored: bool) -> Patch {
     let outward = pose.direction(normal);
     let behind = a_is_behind(&outward);
-    let mut points: SmallVec<[PatchPoint; INLINE_POINTS]> = SmallVec::new();
+    let mut points: SmallVec<[PatchPoint; INLINE_POINTS]> =
+        SmallVec::with_capacity(candidates.len().min(MAX_POINTS));
     let mut finish = |candidate: &Candidate| {
         let Candidate { on_reference, on_other, gap, reference_feature, other_feature } = *candidate;
         let feature = if behind {

@@ -52,19 +52,31 @@ pub struct Reach {
     pub origin: Vec3,
 }
 
-impl Reach {
-    /// Whether the arcs of two edges may cross once b has turned: the tests of `edge_axis`, with room.
-    pub fn may_cross(&self, a: &PlacedEdge, b: &PlacedEdge) -> bool {
-        let (room_a, room_b) = (self.turned * b.direction.norm(), self.turned * a.direction.norm());
+/// An edge, and how far the other's normals may come along its direction in a turn.
+pub struct Turning {
+    pub edge: PlacedEdge,
+    room: f64,
+}
+
+impl Turning {
+    /// Whether the arcs of two edges, one of each body, cross or may cross once b has turned: the tests of `edge_axis`, with room.
+    pub fn may_cross(&self, b: &Turning) -> bool {
+        let (Turning { edge: a, room: room_b }, Turning { edge: b, room: room_a }) = (self, b);
         let differ = |x: f64, room_x: f64, y: f64, room_y: f64| {
             (x > -room_x && y < room_y) || (x < room_x && y > -room_y)
         };
         let [a0, a1] = a.normals.map(|normal| normal.dot(&b.direction));
-        if !differ(a0, room_a, a1, room_a) {
+        if !differ(a0, *room_a, a1, *room_a) {
             return false;
         }
         let [b0, b1] = b.normals.map(|normal| normal.dot(&a.direction));
-        differ(b0, room_b, b1, room_b) && differ(b0, room_b, a1, room_a)
+        differ(b0, *room_b, b1, *room_b) && differ(b0, *room_b, a1, *room_a)
+    }
+}
+
+impl Reach {
+    pub fn turning(&self, edge: PlacedEdge) -> Turning {
+        Turning { room: self.turned * edge.direction.norm(), edge }
     }
 
     /// Whether a facet of separation s can be proved to stay below the best face.

@@ -29,6 +29,7 @@
 mod axis;
 mod clip;
 mod edges;
+mod faces;
 mod feature;
 mod memory;
 mod plane;

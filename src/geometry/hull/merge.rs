@@ -161,7 +161,7 @@ fn face(vertices: &[Vec3], ring: Vec<u32>, seed_normal: Vec3, tolerance: f64) ->
     // Of a needle, narrower than a thousand tolerances, only the exact integers know the plane.
     let normal = if area.norm() > 1e3 * tolerance * reach { area.normalize() } else { seed_normal };
     let offset = (0..ring.len()).map(|i| normal.dot(&at(i))).sum::<f64>() / count;
-    Face { normal, offset, vertices: ring }
+    Face { normal, offset, vertices: ring.as_slice().into() }
 }
 
 /// Each edge once, from its lower vertex; `None` unless every edge is used once in each direction.

@@ -1,12 +1,13 @@
 use super::*;
-use crate::contact::narrow::axis::Pair;
+use crate::contact::narrow::axis::{Pair, Search};
 
 type Placed = (Arc<Polyhedron>, Pose);
 
 /// The separation as the narrow phase finds it, from faces and in all.
 pub fn search(a: &Placed, b: &Placed) -> (f64, f64) {
-    let search = Pair::new((&a.0, &a.1), (&b.0, &b.1)).search(f64::INFINITY, 0.0);
-    let axes = search.expect("no margin to exceed").axes;
+    let pair = Pair::new((&a.0, &a.1), (&b.0, &b.1));
+    let found = pair.search(f64::INFINITY, 0.0, None, &mut Search::default());
+    let (axes, _) = found.expect("no margin to exceed");
     let edges = axes.edges.map_or(f64::NEG_INFINITY, |edges| edges.3);
     (axes.face_separation.max(edges), axes.face_separation)
 }

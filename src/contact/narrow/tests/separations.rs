@@ -1,4 +1,5 @@
 use super::*;
+use crate::contact::narrow::axis::{Axes, Pair, Search, Start};
 
 fn check(a: &(Arc<Polyhedron>, Pose), b: &(Arc<Polyhedron>, Pose), case: usize) {
     let (found, _) = oracle::search(a, b);
@@ -51,6 +52,35 @@ fn a_pair_apart_is_never_further_than_it_is() {
     }
     println!("of {apart} pairs apart {tight} have their distance as separation; least ratio {worst:.3}");
     assert!(apart > 500 && tight > 50);
+}
+
+#[test]
+fn a_search_may_start_anywhere() {
+    let mut random = Random(5);
+    let mut scratch = Search::default();
+    for _ in 0..5000 {
+        let [a, b] = any_pair(&mut random);
+        let pair = Pair::new((&a.0, &a.1), (&b.0, &b.1));
+        let (found, _) = oracle::search(&a, &b);
+        let margin = [f64::INFINITY, 0.0, found + 1e-9][random.below(3)];
+        let budget = [0.0, 0.02][random.below(2)];
+        let plain = pair.search(margin, budget, None, &mut Search::default()).map(|(axes, _)| axes);
+        let centres = pair.between_centres().between_centres;
+        for between_centres in [centres, centres + 0.1, f64::INFINITY, f64::NAN] {
+            let vertices = [random.below(a.0.vertices.len()) as u32, random.below(b.0.vertices.len()) as u32];
+            let start = Some(Start { vertices, between_centres });
+            match (&plain, pair.search(margin, budget, start, &mut scratch)) {
+                (Ok(plain), Ok((axes, _))) => {
+                    assert_eq!((plain.face, plain.face_separation), (axes.face, axes.face_separation));
+                    // Edges below the best face may be left out or not.
+                    let above = |axes: &Axes| axes.edges.filter(|edges| edges.3 > axes.face_separation);
+                    assert_eq!(above(plain), above(&axes));
+                }
+                (Err(_), Err((_, separation))) => assert!(separation > margin),
+                (plain, other) => panic!("{plain:?}, but {:?}", other.map(|(axes, _)| axes)),
+            }
+        }
+    }
 }
 
 #[test]
