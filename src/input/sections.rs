@@ -242,8 +242,8 @@ static SOLVER: Section = plain(
             "check_every",
             Kind::Count(1, 1_000_000_000),
             "",
-            Default("10"),
-            "Sweeps between two evaluations of the residual.",
+            Default("5"),
+            "Sweeps between two evaluations of the residual; twice as many after the first twenty of them.",
         ),
         key("warm_start", Kind::Flag, "", Default("true"), "Start from the impulses of the last step."),
         key(

@@ -115,8 +115,8 @@ pub struct Momentum {
     further: f64,
     /// What g must not fall below: doubled when nothing else helps.
     least: f64,
-    /// Residuals measured so far: the last one, the best.
-    last: Option<f64>,
+    /// Residuals measured so far: the last one, after how many sweeps, and the best.
+    last: Option<(f64, usize)>,
     best: f64,
     /// A state with nearly the best, once it has begun, and its residual.
     kept_state: Option<State>,
@@ -169,13 +169,14 @@ impl Momentum {
         }
     }
 
-    /// Takes note of a residual measured after `sweeps` more sweeps. The same on every rank.
-    pub fn observe(&mut self, residual: f64, sweeps: usize, tolerance: f64, sweep: &mut Sweep) {
-        let last = self.last.replace(residual);
+    /// Takes note of a residual measured after `done` sweeps in all. The same on every rank.
+    pub fn observe(&mut self, residual: f64, done: usize, tolerance: f64, sweep: &mut Sweep) {
+        let last = self.last.replace((residual, done));
         if self.given_up {
             return;
         }
-        match last {
+        let sweeps = last.map_or(0, |(_, before)| done - before);
+        match last.map(|(residual, _)| residual) {
             None if residual <= NEAR * tolerance => {}
             _ if self.memory.is_none() => self.memory = Some(Memory::of(sweep)),
             Some(last) if residual > GROWN * last => {
