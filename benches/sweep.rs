@@ -17,7 +17,7 @@ use breccia::solve::{
     self, Acceleration, Alone, Blocks, Hub, Instructions, LocalLaw, Measure, Options, Problem, Solution,
     Sweep, Team, team,
 };
-use packing::{Ready, STONES, colours_of, copies, state, stones1000};
+use packing::{Ready, STONES, colours_of, copies, shuffled, state, stones1000};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -58,6 +58,15 @@ fn speeds(ready: &Ready, problem: &Problem) {
         sweep_speed(&copies(problem, count), LocalLaw::Projected);
     }
     sweep_speed(problem, LocalLaw::Exact);
+    let many = copies(problem, 600);
+    for (order, problem) in [
+        ("in rows", &many),
+        ("anywhere", &shuffled(&many, false)),
+        ("anywhere, by place", &shuffled(&many, true)),
+    ] {
+        println!("bodies {order}:");
+        sweep_speed(problem, LocalLaw::Projected);
+    }
 }
 
 fn times_to_residual(stones: &Problem) {

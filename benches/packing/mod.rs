@@ -103,6 +103,28 @@ pub fn copies(problem: &Problem, count: usize) -> Problem {
     all
 }
 
+/// The same problem with its bodies in random order in memory; with places, if asked for, that say what order they had.
+pub fn shuffled(problem: &Problem, with_places: bool) -> Problem {
+    let mut shuffled = problem.clone();
+    let mut order: Vec<u32> = (0..problem.inertia.len() as u32).collect();
+    let mut state = 1_u64;
+    for last in (1..order.len()).rev() {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        order.swap(last, (state >> 33) as usize % (last + 1));
+    }
+    let mut slots = vec![0; order.len()];
+    for (new, &old) in order.iter().enumerate() {
+        slots[old as usize] = new as u32;
+        shuffled.inertia[new] = problem.inertia[old as usize];
+        shuffled.free_velocity[new] = problem.free_velocity[old as usize];
+    }
+    for manifold in &mut shuffled.manifolds {
+        manifold.slots = manifold.slots.map(|slot| slots[slot as usize]);
+    }
+    shuffled.places = if with_places { order } else { Vec::new() };
+    shuffled
+}
+
 /// The bodies of a state that a run of stones has left, every two materials with friction 0.7.
 pub fn state(path: &str) -> (Scene, Physics) {
     let (_, physics) = stones1000(STONES);

@@ -1,5 +1,6 @@
 //! Pure shape mathematics: no scene, no contact law, no files.
 
+pub mod curve;
 pub mod grading;
 pub mod hull;
 pub mod icosphere;
@@ -13,6 +14,7 @@ pub mod share;
 pub mod sieve;
 pub mod stone;
 
+pub use curve::place_on_curve;
 pub use grading::{EN_13450_A, Grading, GradingError, Passing, PassingLimit, SizeDistribution};
 pub use hull::{HullError, convex_hull};
 pub use mass::{MassError, MassProperties, mass_properties};

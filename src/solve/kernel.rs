@@ -39,7 +39,7 @@ pub enum Visit {
 
 /// What threads work on together.
 pub struct Shared {
-    /// By slot, as the inertia.
+    /// By line, as the inertia.
     pub velocities: *mut Twist,
     pub inertia: *const Inertia,
     pub rows: *mut Row,
@@ -89,7 +89,7 @@ pub use momentum::{Ahead, extrapolate_velocities};
 
 for_each_isa! {
     /// # Safety
-    /// No other thread touches the movable bodies or the rows of `blocks` meanwhile; slots and rows lie inside the arrays.
+    /// No other thread touches the movable bodies or the rows of `blocks` meanwhile; lines and rows lie inside the arrays.
     pub unsafe fn visit_all(blocks: &[Block], shared: &Shared, visit: Visit) = visit_blocks
 }
 
@@ -138,27 +138,27 @@ struct Motion<const N: usize> {
 
 /// Which of a list of bodies some lanes have on one side.
 #[inline(always)]
-fn lines<const N: usize>(slots: &[u32; LANES], part: usize) -> [usize; N] {
-    std::array::from_fn(|lane| slots[N * part + lane] as usize)
+fn part_of<const N: usize>(lines: &[u32; LANES], part: usize) -> [usize; N] {
+    std::array::from_fn(|lane| lines[N * part + lane] as usize)
 }
 
 impl<const N: usize> Motion<N> {
     #[inline(always)]
-    unsafe fn load<I: Isa<N>>(slots: [usize; N], velocities: *const Twist) -> Self {
-        // SAFETY: slots are places in the array; nobody writes these velocities meanwhile.
+    unsafe fn load<I: Isa<N>>(lines: [usize; N], velocities: *const Twist) -> Self {
+        // SAFETY: lines are places in the array; nobody writes these velocities meanwhile.
         let [lx, ly, lz, _, ax, ay, az, _] =
-            unsafe { I::gather(slots.map(|slot| velocities.add(slot).cast::<Line>())) };
+            unsafe { I::gather(lines.map(|line| velocities.add(line).cast::<Line>())) };
         Self { linear: Vectors([lx, ly, lz]), angular: Vectors([ax, ay, az]) }
     }
 
     #[inline(always)]
-    unsafe fn store<I: Isa<N>>(&self, slots: [usize; N], velocities: *mut Twist, movable: u8) {
+    unsafe fn store<I: Isa<N>>(&self, lines: [usize; N], velocities: *mut Twist, movable: u8) {
         let ([lx, ly, lz], [ax, ay, az]) = (self.linear.0, self.angular.0);
         let zero = Lanes::default();
         let columns = [lx, ly, lz, zero, ax, ay, az, zero];
         // SAFETY: a movable body appears once in a colour, so this thread alone writes it.
         unsafe {
-            I::scatter(&columns, slots.map(|slot| velocities.add(slot).cast::<Line>()), movable);
+            I::scatter(&columns, lines.map(|line| velocities.add(line).cast::<Line>()), movable);
         }
     }
 }
@@ -172,10 +172,10 @@ struct Masses<const N: usize> {
 
 impl<const N: usize> Masses<N> {
     #[inline(always)]
-    unsafe fn load<I: Isa<N>>(slots: [usize; N], inertia: *const Inertia) -> Self {
-        // SAFETY: slots are places in the array, which nobody writes.
+    unsafe fn load<I: Isa<N>>(lines: [usize; N], inertia: *const Inertia) -> Self {
+        // SAFETY: lines are places in the array, which nobody writes.
         let [inverse_mass, xx, xy, xz, yy, yz, zz, _] =
-            unsafe { I::gather(slots.map(|slot| inertia.add(slot).cast::<Line>())) };
+            unsafe { I::gather(lines.map(|line| inertia.add(line).cast::<Line>())) };
         Self { inverse_mass, inverse_inertia: [xx, xy, xz, yy, yz, zz] }
     }
 
@@ -198,7 +198,7 @@ struct Pair<const N: usize> {
 impl<const N: usize> Pair<N> {
     #[inline(always)]
     unsafe fn load<I: Isa<N>>(block: &Block, shared: &Shared, part: usize) -> Self {
-        let [a, b] = [lines(&block.slots[0], part), lines(&block.slots[1], part)];
+        let [a, b] = [part_of(&block.lines[0], part), part_of(&block.lines[1], part)];
         // SAFETY: as for `visit_all`.
         unsafe {
             Self {
@@ -211,7 +211,7 @@ impl<const N: usize> Pair<N> {
     #[inline(always)]
     unsafe fn store<I: Isa<N>>(&self, block: &Block, shared: &Shared, part: usize) {
         let movable = block.movable_part::<N>(part);
-        let [a, b] = [lines(&block.slots[0], part), lines(&block.slots[1], part)];
+        let [a, b] = [part_of(&block.lines[0], part), part_of(&block.lines[1], part)];
         // SAFETY: as for `visit_all`.
         unsafe {
             self.motions[0].store::<I>(a, shared.velocities, movable[0]);
@@ -385,7 +385,7 @@ fn exact<const N: usize>(
 /// The coefficients of all rows of `blocks`; `rows` and `weights` begin with the first block's. `weights` come with ones where there is a
 /// point and zeros where there is none. `inertia` is that of [`super::Blocks`].
 pub fn prepare(blocks: &mut [Block], rows: &mut [Row], weights: &mut [Weights], inertia: &[Inertia]) {
-    // SAFETY: blocks have slots of that list.
+    // SAFETY: blocks have lines of that list.
     unsafe { prepare_all(blocks, rows, weights, inertia) }
 }
 
@@ -405,9 +405,9 @@ unsafe fn prepare_blocks<I: Isa<N>, const N: usize>(
     for block in blocks {
         let range = block.first_row as usize - first..block.end_row as usize - first;
         for part in 0..LANES / N {
-            let [a, b] = [lines(&block.slots[0], part), lines(&block.slots[1], part)];
+            let [a, b] = [part_of(&block.lines[0], part), part_of(&block.lines[1], part)];
             let inertia = inertia.as_ptr();
-            // SAFETY: slots are places in the list.
+            // SAFETY: lines are places in the list.
             let masses = unsafe { [Masses::load::<I>(a, inertia), Masses::load::<I>(b, inertia)] };
             let frames = block.part::<N>(part);
             for (row, weights) in rows[range.clone()].iter_mut().zip(&mut weights[range.clone()]) {

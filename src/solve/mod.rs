@@ -25,6 +25,8 @@ pub use hub::{Hub, HubMachine};
 pub use instructions::Instructions;
 pub use problem::{Inertia, Manifold, Point, Problem, Twist};
 pub use residual::{Measure, Residual};
-pub use solver::{Acceleration, Alone, HubSolution, Interface, LocalLaw, Options, Solution, solve, solve_in};
+pub use solver::{
+    Acceleration, Alone, HubSolution, Interface, LocalLaw, Options, Solution, Velocities, solve, solve_in,
+};
 pub use sweep::Sweep;
 pub use team::Team;

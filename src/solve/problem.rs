@@ -99,6 +99,9 @@ pub struct Problem {
     /// Ascending by key.
     pub manifolds: Vec<Manifold>,
     pub points: Vec<Point>,
+    /// By slot: where the body is along some line through all of them, neighbours close together; as the slots stand if empty. It decides what stands beside what
+    /// in memory, and nothing else.
+    pub places: Vec<u32>,
 }
 
 impl Problem {

@@ -88,10 +88,28 @@ pub struct HubSolution {
     pub impulses: Vec<[f64; 3]>,
 }
 
+/// The velocities of the bodies, by slot. In memory they stand by place ([`Problem::places`]).
+pub struct Velocities<'a> {
+    /// By line.
+    pub(super) twists: &'a mut [Twist],
+    /// By slot.
+    pub(super) lines: &'a [u32],
+}
+
+impl Velocities<'_> {
+    pub fn get(&self, slot: u32) -> &Twist {
+        &self.twists[self.lines[slot as usize] as usize]
+    }
+
+    pub fn get_mut(&mut self, slot: u32) -> &mut Twist {
+        &mut self.twists[self.lines[slot as usize] as usize]
+    }
+}
+
 /// What the sweep needs of other ranks. [`Alone`] on one rank.
 pub trait Interface {
     /// The boundary manifolds of a colour are done: send the shared bodies that it touched.
-    fn begin(&mut self, colour: usize, velocities: &[Twist]);
+    fn begin(&mut self, colour: usize, velocities: &Velocities);
 
     /// Whether all that other ranks send for a colour is there, so that `finish` will not wait.
     fn has_arrived(&mut self, _colour: usize) -> bool {
@@ -99,16 +117,16 @@ pub trait Interface {
     }
 
     /// The interior is done too: take in what other ranks sent for this colour.
-    fn finish(&mut self, colour: usize, velocities: &mut [Twist]);
+    fn finish(&mut self, colour: usize, velocities: &mut Velocities);
 
     /// Brings the velocities of the bodies that touch a machine to the machine's rank, by [`Hub::bodies`].
-    fn gather_hub(&mut self, velocities: &[Twist], hub: &mut [Twist]);
+    fn gather_hub(&mut self, velocities: &Velocities, hub: &mut [Twist]);
 
     /// Takes them back to all ranks that use them.
-    fn scatter_hub(&mut self, hub: &[Twist], velocities: &mut [Twist]);
+    fn scatter_hub(&mut self, hub: &[Twist], velocities: &mut Velocities);
 
     /// A sweep is over: all copies of a body must be equal.
-    fn end_sweep(&mut self, _velocities: &[Twist]) {}
+    fn end_sweep(&mut self, _velocities: &Velocities) {}
 
     /// Adds up exact sums over all ranks.
     fn sum(&mut self, sums: &mut [ExactSum]);
@@ -121,13 +139,13 @@ pub trait Interface {
 pub struct Alone;
 
 impl Interface for Alone {
-    fn begin(&mut self, _colour: usize, _velocities: &[Twist]) {}
+    fn begin(&mut self, _colour: usize, _velocities: &Velocities) {}
 
-    fn finish(&mut self, _colour: usize, _velocities: &mut [Twist]) {}
+    fn finish(&mut self, _colour: usize, _velocities: &mut Velocities) {}
 
-    fn gather_hub(&mut self, _velocities: &[Twist], _hub: &mut [Twist]) {}
+    fn gather_hub(&mut self, _velocities: &Velocities, _hub: &mut [Twist]) {}
 
-    fn scatter_hub(&mut self, _hub: &[Twist], _velocities: &mut [Twist]) {}
+    fn scatter_hub(&mut self, _hub: &[Twist], _velocities: &mut Velocities) {}
 
     fn sum(&mut self, _sums: &mut [ExactSum]) {}
 
@@ -185,8 +203,7 @@ fn sweep_until(
                 residual = measure(&sweep, options.measure, interface);
             }
             let impulses = sweep.impulses(problem.points.len());
-            let mut velocities = std::mem::take(&mut sweep.velocities);
-            velocities.truncate(problem.inertia.len());
+            let velocities = sweep.velocities_by_slot();
             let machines = std::mem::take(&mut sweep.hub.machine_velocities);
             let hub = HubSolution { impulses: sweep.hub.impulses(), velocities: machines };
             let solution = Solution { velocities, impulses, hub, sweeps, residual, converged };

@@ -3,14 +3,14 @@
 //! The manifolds of a colour stand in blocks of eight lanes ([`super::block`]), which [`super::kernel`] visits. No lane ever sees another one's
 //! numbers, so neither the grouping nor the width of the machine's registers changes a bit.
 
-use super::block::{Block, Blocks, NOTHING, Phase, Row};
+use super::block::{Block, Blocks, NOTHING, Phase, Row, by_line};
 use super::colour::Colours;
 use super::hub::{Hub, HubState, HubSweep};
 use super::kernel::{self, Ahead, Shared, SharedWeights, Terms, Visit};
 use super::lanes::{F64x8, LANES};
 use super::problem::{Inertia, Problem, Twist};
 use super::residual::{Measure, Partial};
-use super::solver::{Interface, LocalLaw};
+use super::solver::{Interface, LocalLaw, Velocities};
 use super::team::Team;
 use decomposition::ExactSum;
 use std::ops::Range;
@@ -20,8 +20,8 @@ pub type Impulse = [F64x8; 3];
 
 pub struct Sweep<'t> {
     blocks: Blocks,
-    /// By slot, and one void body at the end.
-    pub velocities: Vec<Twist>,
+    /// By line, and one void body at the end.
+    pub(super) velocities: Vec<Twist>,
     /// The contacts of machines: after the last colour.
     pub hub: HubSweep,
     visit: Visit,
@@ -55,9 +55,7 @@ impl<'t> Sweep<'t> {
 
     /// With the blocks of `problem`.
     pub fn of(blocks: Blocks, problem: &Problem, hub: &Hub, law: LocalLaw, team: &'t Team) -> Self {
-        let mut velocities = Vec::with_capacity(problem.free_velocity.len() + 1);
-        velocities.extend_from_slice(&problem.free_velocity);
-        velocities.push(Twist::default());
+        let velocities = by_line(&problem.free_velocity, &blocks.lines);
         let smooth = problem.manifolds.iter().all(|manifold| manifold.friction == 0.0)
             && problem.points.iter().all(|point| point.impulse[1..] == [0.0; 2]);
         let mut sweep = Self {
@@ -105,18 +103,28 @@ impl<'t> Sweep<'t> {
         for colour in 0..self.blocks.phases.len() {
             let Phase { boundary, interior } = self.blocks.phases[colour].clone();
             self.run_blocks(boundary, visit);
-            interface.begin(colour, &self.velocities);
+            interface.begin(colour, &self.by_slot());
             self.run_blocks(begun..interior.end, visit);
             begun = self.work_ahead(colour, visit, interface);
-            interface.finish(colour, &mut self.velocities);
+            interface.finish(colour, &mut self.by_slot());
         }
-        interface.gather_hub(&self.velocities, &mut self.hub.velocities);
+        let Self { blocks, velocities, hub, .. } = self;
+        let mut velocities = Velocities { twists: velocities, lines: &blocks.lines };
+        interface.gather_hub(&velocities, &mut hub.velocities);
         match visit {
-            Visit::Start => self.hub.start(),
-            Visit::Projected | Visit::Frictionless | Visit::Exact | Visit::Momentum(..) => self.hub.run(),
+            Visit::Start => hub.start(),
+            Visit::Projected | Visit::Frictionless | Visit::Exact | Visit::Momentum(..) => hub.run(),
         }
-        interface.scatter_hub(&self.hub.velocities, &mut self.velocities);
-        interface.end_sweep(&self.velocities);
+        interface.scatter_hub(&hub.velocities, &mut velocities);
+        interface.end_sweep(&velocities);
+    }
+
+    pub fn by_slot(&mut self) -> Velocities<'_> {
+        Velocities { twists: &mut self.velocities, lines: &self.blocks.lines }
+    }
+
+    pub fn velocities_by_slot(&self) -> Vec<Twist> {
+        self.blocks.lines.iter().map(|&line| self.velocities[line as usize]).collect()
     }
 
     /// Instead of waiting for other ranks, visits the interior of the next colour: it touches no body that they have changed. Returns the first
@@ -306,7 +314,7 @@ impl Plan {
 pub(super) struct Memory {
     /// By row: how far the impulses go on, by the plan.
     directions: Vec<Impulse>,
-    /// By slot: the velocities when the sweep before the last one had ended, and where the last one began.
+    /// By line: the velocities when the sweep before the last one had ended, and where the last one began.
     last: Vec<Twist>,
     start: Vec<Twist>,
     plan: Plan,

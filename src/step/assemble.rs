@@ -3,7 +3,7 @@
 use super::impact::{Flight, Impact};
 use super::machines::Machines;
 use crate::contact::detect::{Candidate, Contact};
-use crate::geometry::Vec3;
+use crate::geometry::{Aabb, Vec3, place_on_curve};
 use crate::scene::{
     Activation, Body, BodyId, ContactLaw, Impulses, ManifoldKey, Motion, Scene, StoredImpulse, StoredPoints,
 };
@@ -95,6 +95,7 @@ pub fn assemble(
     let mut pieces: Vec<Assembled> =
         contacts.par_chunks(chunk).map(|contacts| piece(contacts, parts)).collect();
     let mut assembled = if pieces.len() == 1 { pieces.remove(0) } else { Assembled::default() };
+    assembled.problem.places = places(parts.candidates);
     assembled.problem.inertia = inertia;
     assembled.problem.free_velocity = free_velocity;
     let total = |count: fn(&Assembled) -> usize| pieces.iter().map(count).sum();
@@ -104,6 +105,17 @@ pub fn assemble(
     assembled.points.reserve(points);
     pieces.into_iter().for_each(|piece| assembled.append(piece));
     assembled
+}
+
+/// Where the bodies are along a space-filling curve.
+fn places(candidates: &[Candidate]) -> Vec<u32> {
+    let mut bounds = Aabb::empty();
+    for Candidate { body, movable, .. } in candidates {
+        if *movable {
+            bounds = bounds.union(&Aabb { min: body.pose.position, max: body.pose.position });
+        }
+    }
+    candidates.iter().map(|candidate| place_on_curve(&candidate.body.pose.position, &bounds)).collect()
 }
 
 /// Some contacts, without the bodies.

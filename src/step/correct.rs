@@ -107,11 +107,12 @@ pub fn correct(
 
 /// The same contacts without friction, between bodies at rest.
 pub fn starting_at_rest(assembled: &Assembled, bias: impl Fn(f64) -> f64) -> Problem {
-    let Problem { inertia, manifolds, points, .. } = &assembled.problem;
+    let Problem { inertia, manifolds, points, places, .. } = &assembled.problem;
     let infos = &assembled.points;
     Problem {
         free_velocity: vec![Twist::default(); inertia.len()],
         inertia: inertia.clone(),
+        places: places.clone(),
         manifolds: manifolds.iter().map(|manifold| Manifold { friction: 0.0, ..*manifold }).collect(),
         points: points
             .iter()

@@ -18,7 +18,7 @@ use crate::geometry::Vec3;
 use crate::machine::BodyImpulse;
 use crate::scene::{BodyId, ManifoldKey, Motion, Scene};
 use crate::solve::hub::{End, HubManifold, HubPoint};
-use crate::solve::{Hub, Inertia, Twist};
+use crate::solve::{Hub, Inertia, Twist, Velocities};
 use decomposition::{Comm, Exchange, Message};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -114,25 +114,26 @@ impl Lane {
         Self { exchange, send: send.into_values().collect(), receive: receive.into_values().collect(), local }
     }
 
-    fn run(&mut self, from: &[Twist], to: &mut [Twist], comm: &dyn Comm) {
+    /// `from` and `to` find a body by its place.
+    fn run<'a>(&mut self, from: impl Fn(u32) -> &'a Twist, mut to: impl FnMut(u32, Twist), comm: &dyn Comm) {
         for &(source, target) in &self.local {
-            to[target as usize] = from[source as usize];
+            to(target, *from(source));
         }
         if self.exchange.is_empty() {
             return;
         }
         for ((_, data), places) in self.exchange.outgoing_mut().zip(&self.send) {
             for (entry, &place) in data.chunks_exact_mut(TWIST).zip(places) {
-                entry[..3].copy_from_slice(&from[place as usize].linear);
-                entry[3..].copy_from_slice(&from[place as usize].angular);
+                entry[..3].copy_from_slice(&from(place).linear);
+                entry[3..].copy_from_slice(&from(place).angular);
             }
         }
         comm.begin(&mut self.exchange);
         comm.finish(&mut self.exchange);
         for (message, places) in self.exchange.incoming().iter().zip(&self.receive) {
             for (entry, &place) in message.data.chunks_exact(TWIST).zip(places) {
-                to[place as usize].linear.copy_from_slice(&entry[..3]);
-                to[place as usize].angular.copy_from_slice(&entry[3..]);
+                let three = |first: usize| Vec3::from_column_slice(&entry[first..first + 3]);
+                to(place, Twist::new(three(0), three(3)));
             }
         }
     }
@@ -146,12 +147,16 @@ impl Place {
 }
 
 impl HubExchange {
-    pub(super) fn gather(&mut self, velocities: &[Twist], hub: &mut [Twist], comm: &dyn Comm) {
-        self.to_hub.run(velocities, hub, comm);
+    pub(super) fn gather(&mut self, velocities: &Velocities, hub: &mut [Twist], comm: &dyn Comm) {
+        self.to_hub.run(|slot| velocities.get(slot), |place, twist| hub[place as usize] = twist, comm);
     }
 
-    pub(super) fn scatter(&mut self, hub: &[Twist], velocities: &mut [Twist], comm: &dyn Comm) {
-        self.from_hub.run(hub, velocities, comm);
+    pub(super) fn scatter(&mut self, hub: &[Twist], velocities: &mut Velocities, comm: &dyn Comm) {
+        self.from_hub.run(
+            |place| &hub[place as usize],
+            |slot, twist| *velocities.get_mut(slot) = twist,
+            comm,
+        );
     }
 }
 

@@ -10,7 +10,7 @@ use super::hub::HubExchange;
 use crate::scene::{BodyId, ManifoldKey};
 use crate::solve::colour::{Colour, Coloured, Colouring, Link, priority};
 use crate::solve::residual::Partial;
-use crate::solve::{Colours, Interface, Problem, Twist};
+use crate::solve::{Colours, Interface, Problem, Twist, Velocities};
 use decomposition::{Comm, ExactSum, Exchange, Message};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -442,15 +442,16 @@ pub(super) fn slot_lookup(ids: &[BodyId], own: usize) -> impl Fn(BodyId) -> Opti
 }
 
 impl Interface for Ranks<'_> {
-    fn begin(&mut self, colour: usize, velocities: &[Twist]) {
+    fn begin(&mut self, colour: usize, velocities: &Velocities) {
         let Some(ColourExchange { exchange, send, .. }) = self.exchanges.get_mut(colour) else { return };
         if exchange.is_empty() {
             return;
         }
         for ((_, data), slots) in exchange.outgoing_mut().zip(send) {
             for (entry, &slot) in data.chunks_exact_mut(TWIST).zip(slots.iter()) {
-                entry[..3].copy_from_slice(&velocities[slot as usize].linear);
-                entry[3..].copy_from_slice(&velocities[slot as usize].angular);
+                let twist = velocities.get(slot);
+                entry[..3].copy_from_slice(&twist.linear);
+                entry[3..].copy_from_slice(&twist.angular);
             }
         }
         self.comm.begin(exchange);
@@ -461,7 +462,7 @@ impl Interface for Ranks<'_> {
         exchange.is_empty() || self.comm.has_arrived(exchange)
     }
 
-    fn finish(&mut self, colour: usize, velocities: &mut [Twist]) {
+    fn finish(&mut self, colour: usize, velocities: &mut Velocities) {
         let Some(ColourExchange { exchange, receive, .. }) = self.exchanges.get_mut(colour) else { return };
         if exchange.is_empty() {
             return;
@@ -469,24 +470,25 @@ impl Interface for Ranks<'_> {
         self.comm.finish(exchange);
         for (message, slots) in exchange.incoming().iter().zip(receive) {
             for (entry, &slot) in message.data.chunks_exact(TWIST).zip(slots.iter()) {
-                velocities[slot as usize].linear.copy_from_slice(&entry[..3]);
-                velocities[slot as usize].angular.copy_from_slice(&entry[3..]);
+                let twist = velocities.get_mut(slot);
+                twist.linear.copy_from_slice(&entry[..3]);
+                twist.angular.copy_from_slice(&entry[3..]);
             }
         }
     }
 
-    fn gather_hub(&mut self, velocities: &[Twist], hub: &mut [Twist]) {
+    fn gather_hub(&mut self, velocities: &Velocities, hub: &mut [Twist]) {
         self.hub.gather(velocities, hub, self.comm);
     }
 
-    fn scatter_hub(&mut self, hub: &[Twist], velocities: &mut [Twist]) {
+    fn scatter_hub(&mut self, hub: &[Twist], velocities: &mut Velocities) {
         self.hub.scatter(hub, velocities, self.comm);
     }
 
-    fn end_sweep(&mut self, velocities: &[Twist]) {
+    fn end_sweep(&mut self, velocities: &Velocities) {
         let Some(replicas) = &self.replicas else { return };
         let bits = |slot: u32| {
-            let Twist { linear, angular, .. } = velocities[slot as usize];
+            let Twist { linear, angular, .. } = *velocities.get(slot);
             [linear, angular].concat().into_iter().map(f64::to_bits).collect::<Vec<u64>>()
         };
         let mut outgoing = BTreeMap::<usize, Vec<(BodyId, Vec<u64>)>>::new();

@@ -168,9 +168,11 @@ fn residual(
         let speed = |twist: &Twist| Vec3::from(twist.linear);
         let (mut off, mut all) = (0.0, 0.0);
         for (slot, twist) in ended.enumerate() {
-            off += (speed(&sweep.velocities[slot]) - speed(&twist)).norm_squared();
+            let mut velocities = sweep.by_slot();
+            let found = velocities.get_mut(slot as u32);
+            off += (speed(found) - speed(&twist)).norm_squared();
             all += (speed(&problem.free_velocity[slot]) - speed(&twist)).norm_squared();
-            sweep.velocities[slot] = twist;
+            *found = twist;
         }
         let residual = sweep.measure(Measure::Fclib).finish();
         ((off / all).sqrt(), residual.natural_map, problem.points.len())

@@ -10,7 +10,7 @@
 //! nothing else: the cells that one box looks at are distinct modulo that, so no pair comes twice.
 
 use super::{LARGE, power_of_two};
-use crate::geometry::{Aabb, Vec3};
+use crate::geometry::{Aabb, Vec3, curve::spread};
 use rayon::prelude::*;
 
 /// Levels that a key can tell apart.
@@ -292,16 +292,6 @@ fn key(level: usize, block: [i64; 3]) -> u64 {
 fn decode(key: u64) -> (usize, [i64; 3]) {
     let coordinate = |shift: u32| gather(key >> shift) as i64;
     ((key >> (3 * COORDINATE_BITS)) as usize, [coordinate(2), coordinate(1), coordinate(0)])
-}
-
-/// Puts two zeros before each of the lowest 17 bits.
-fn spread(value: u64) -> u64 {
-    let mut x = value & 0x1_ffff;
-    x = (x | x << 32) & 0x001f_0000_0000_ffff;
-    x = (x | x << 16) & 0x001f_0000_ff00_00ff;
-    x = (x | x << 8) & 0x100f_00f0_0f00_f00f;
-    x = (x | x << 4) & 0x10c3_0c30_c30c_30c3;
-    (x | x << 2) & 0x1249_2492_4924_9249
 }
 
 /// Undoes `spread`; ignores other bits.

@@ -5,7 +5,7 @@ use super::super::residual::natural_map;
 use super::*;
 use crate::scene::BodyId;
 use crate::solve::{
-    Acceleration, Interface, Manifold, Options, Point, Problem, Solution,
+    Acceleration, Interface, Manifold, Options, Point, Problem, Solution, Velocities,
     colour::{Link, colour},
     solve,
 };
@@ -244,13 +244,13 @@ fn a_point_that_cannot_give_way_carries_nothing() {
 struct Here;
 
 impl Interface for Here {
-    fn begin(&mut self, _: usize, _: &[Twist]) {}
-    fn finish(&mut self, _: usize, _: &mut [Twist]) {}
-    fn gather_hub(&mut self, velocities: &[Twist], hub: &mut [Twist]) {
-        hub.copy_from_slice(&velocities[..hub.len()]);
+    fn begin(&mut self, _: usize, _: &Velocities) {}
+    fn finish(&mut self, _: usize, _: &mut Velocities) {}
+    fn gather_hub(&mut self, velocities: &Velocities, hub: &mut [Twist]) {
+        (0..).zip(hub).for_each(|(slot, twist)| *twist = *velocities.get(slot));
     }
-    fn scatter_hub(&mut self, hub: &[Twist], velocities: &mut [Twist]) {
-        velocities[..hub.len()].copy_from_slice(hub);
+    fn scatter_hub(&mut self, hub: &[Twist], velocities: &mut Velocities) {
+        (0..).zip(hub).for_each(|(slot, twist)| *velocities.get_mut(slot) = *twist);
     }
     fn sum(&mut self, _: &mut [ExactSum]) {}
     fn reduce(&mut self, _: &mut Partial) {}

@@ -8,7 +8,7 @@ use super::super::lanes::{Avx2, Avx512};
 use super::super::lanes::{F64x8, Isa, LANES, Lanes, Plain, Vectors};
 use super::super::problem::Twist;
 use super::super::residual::ROUNDING;
-use super::{Motion, lines, relative_velocity};
+use super::{Motion, part_of, relative_velocity};
 use std::hint::black_box;
 
 /// What a measurement finds at eight manifolds: by lane the sums over points of ‖F‖², ‖q‖², ‖r‖², ‖u‖², weighted, and the square of the largest error as a velocity.
@@ -23,7 +23,7 @@ for_each_isa! {
     /// of the problem.
     ///
     /// # Safety
-    /// No other thread touches the weights of `blocks` meanwhile; slots and rows lie inside the arrays.
+    /// No other thread touches the weights of `blocks` meanwhile; lines and rows lie inside the arrays.
     pub unsafe fn note_free_all(
         blocks: &[Block],
         rows: &[Row],
@@ -49,7 +49,7 @@ unsafe fn note_free_blocks<I: Isa<N>, const N: usize>(
     for block in blocks {
         let range = block.first_row as usize..block.end_row as usize;
         for part in 0..LANES / N {
-            // SAFETY: slots are places in the array.
+            // SAFETY: lines are places in the array.
             let motions = unsafe { motions::<I, N>(block, velocities, part) };
             let frames = block.part(part);
             for (place, row) in range.clone().zip(&rows[range.clone()]) {
@@ -70,8 +70,8 @@ unsafe fn motions<I: Isa<N>, const N: usize>(
     velocities: &[Twist],
     part: usize,
 ) -> [Motion<N>; 2] {
-    let [a, b] = [lines(&block.slots[0], part), lines(&block.slots[1], part)];
-    // SAFETY: slots are places in the array.
+    let [a, b] = [part_of(&block.lines[0], part), part_of(&block.lines[1], part)];
+    // SAFETY: lines are places in the array.
     unsafe { [Motion::load::<I>(a, velocities.as_ptr()), Motion::load::<I>(b, velocities.as_ptr())] }
 }
 
@@ -79,7 +79,7 @@ for_each_isa! {
     /// The terms of the residual ([`residual`](crate::solve::residual)) of each block, in the scaled measure or in FCLib's.
     ///
     /// # Safety
-    /// Slots are places in the array of velocities; `rows` and `weights` are those of all blocks of the problem.
+    /// Lines are places in the array of velocities; `rows` and `weights` are those of all blocks of the problem.
     pub unsafe fn measure_all(
         blocks: &[Block],
         rows: &[Row],
@@ -127,7 +127,7 @@ unsafe fn measure_block<I: Isa<N>, const N: usize, const SCALED: bool>(
     found: &mut Terms,
 ) {
     let (zero, one) = (Lanes::splat(0.0), Lanes::splat(1.0));
-    // SAFETY: slots are places in the array.
+    // SAFETY: lines are places in the array.
     let motions = unsafe { motions::<I, N>(block, velocities, part) };
     let [a, b] = &motions;
     let square = |vectors: Vectors<N>| vectors.dot(vectors);

@@ -100,6 +100,23 @@ fn every_instruction_set_and_width_gives_the_same_bits() {
     }
 }
 
+#[test]
+fn where_bodies_stand_in_memory_changes_no_bit() {
+    let plain = problem(90, 260);
+    let mut placed = plain.clone();
+    placed.places = (0..plain.inertia.len() as u32).map(|slot| (slot * 37) % 11).collect();
+    let [plain, placed] = [plain, placed].map(|problem| {
+        let team = Team::alone();
+        let mut sweep =
+            Sweep::new(&problem, &Hub::default(), &colours(&problem), LocalLaw::Projected, |_| false, &team);
+        sweep.start(&mut Alone);
+        (0..3).for_each(|_| sweep.run(&mut Alone));
+        let residual = sweep.measure(Measure::Scaled).finish();
+        (sweep.velocities_by_slot(), sweep.impulses(problem.points.len()), residual)
+    });
+    assert!(plain == placed && plain.2.natural_map > 0.0);
+}
+
 /// The scalar visit, straight from the equations.
 #[test]
 fn a_sweep_is_what_the_equations_say() {
