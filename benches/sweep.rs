@@ -2,7 +2,7 @@
 //! time to a residual, with and without acceleration, from zero impulses and from those of the step before.
 //!
 //! `RAYON_NUM_THREADS=1 cargo bench --bench sweep`; with the word `speed` or `residual`, only the former or the latter; with the word `count`, only ten sweeps of one packing,
-//! for callgrind (`jobs/instructions.sh`). With the word `avx2` by these instructions. Names of states (`final.h5` of a run) are packings to sweep too.
+//! for callgrind (`jobs/instructions.sh`); with the word `order`, three million points with their bodies in order and in disorder. With the word `avx2` by these instructions. Names of states (`final.h5` of a run) are packings to sweep too.
 
 mod packing;
 #[path = "packing/runs.rs"]
@@ -35,6 +35,9 @@ fn main() {
     if std::env::args().any(|word| word == "residual") {
         return times_to_residual(&problem);
     }
+    if std::env::args().any(|word| word == "order") {
+        return orders(&problem);
+    }
     speeds(&ready, &problem);
     if !std::env::args().any(|word| word == "speed") {
         times_to_residual(&problem);
@@ -58,6 +61,10 @@ fn speeds(ready: &Ready, problem: &Problem) {
         sweep_speed(&copies(problem, count), LocalLaw::Projected);
     }
     sweep_speed(problem, LocalLaw::Exact);
+}
+
+/// Three million points: bodies that stand as they were put down, anywhere, and anywhere but with their places known.
+fn orders(problem: &Problem) {
     let many = copies(problem, 600);
     for (order, problem) in [
         ("in rows", &many),

@@ -89,7 +89,15 @@ def sweep():
         (one, moved, measuring), many = found[points, 1], found[points, os.cpu_count()][0]
         rows.append([f"{points:,}{labels.get(points, '')}", one, f"{moved / one:.1f}", f"{100 * moved / one / copy:.0f} %", many, f"{one / many:.2f}", measuring])
     head = ["contact points", "ns a point and sweep", "GB/s", "of a plain copy", f"{os.cpu_count()} threads, ns", "speed-up", "measuring the residual, ns"]
-    text = table(head, rows) + f"\n\nA plain copy of 256 MB moves {copy:.1f} GB/s, read and written together.\n"
+    narrow = call(["cargo", "bench", "--quiet", "--bench", "sweep", "--", "speed", "avx2"], RAYON_NUM_THREADS="1") if "avx2" in open("/proc/cpuinfo").read() else ""
+    narrow = "; ".join(f"{int(points):,} points {time} ns" for points, time, *_ in re.findall(pattern, narrow))
+    orders = {order: [] for order in ("in rows", "anywhere", "anywhere, by place")}
+    for threads in (1, os.cpu_count()):
+        found_orders = call(["cargo", "bench", "--quiet", "--bench", "sweep", "--", "order"], RAYON_NUM_THREADS=str(threads))
+        for order, time in re.findall(r"bodies (.*):\n.*?: ([\d.]+) ns", found_orders):
+            orders[order].append(time)
+    order_table = table(["bodies stand", "1 thread, ns", f"{os.cpu_count()} threads, ns"], [[order, *times] for order, times in orders.items()])
+    text = table(head, rows) + f"\n\nBy AVX2, one thread: {narrow}.\n\n3,081,600 points:\n\n{order_table}\n\nA plain copy of 256 MB moves {copy:.1f} GB/s, read and written together.\n"
     return text, {"points": [p for p, t in sorted(found) if t == 1], "found": {f"{p} {t}": v[0] for (p, t), v in found.items()}}
 
 
