@@ -9,6 +9,7 @@ use crate::comm::Comm;
 /// Bits below the smallest subnormal's exponent are never needed: 2098 bits of range, plus room for carries.
 const LIMBS: usize = 68;
 const LIMB_BITS: u32 = 32;
+const LIMB_MASK: u64 = (1 << LIMB_BITS) - 1;
 /// Additions between carries: each adds less than 2³² to a limb of 63 usable bits.
 const CARRY_AFTER: u32 = 1 << 30;
 
@@ -27,6 +28,7 @@ impl Default for ExactSum {
 }
 
 impl ExactSum {
+    #[inline]
     pub fn add(&mut self, value: f64) {
         let bits = value.to_bits();
         let exponent = ((bits >> 52) & 0x7ff) as u32;
@@ -38,11 +40,14 @@ impl ExactSum {
         // A subnormal has no hidden bit and the exponent of the smallest normal number.
         let (mantissa, shift) =
             if exponent == 0 { (fraction, 0) } else { (fraction | (1 << 52), exponent - 1) };
-        let wide = u128::from(mantissa) << (shift % LIMB_BITS);
-        let first = (shift / LIMB_BITS) as usize;
-        let sign = if value.is_sign_negative() { -1 } else { 1 };
-        for (limb, k) in self.limbs[first..first + 3].iter_mut().zip(0..) {
-            *limb += sign * ((wide >> (k * LIMB_BITS)) as u32 as i64);
+        let (first, within) = ((shift / LIMB_BITS) as usize, shift % LIMB_BITS);
+        // 53 bits moved up by 31 at most, in three limbs.
+        let (low, high) = ((mantissa << within) & LIMB_MASK, mantissa >> (LIMB_BITS - within));
+        let parts = [low, high & LIMB_MASK, high >> LIMB_BITS];
+        // All ones for a negative number: then −x is (x xor sign) − sign.
+        let sign = (bits as i64) >> 63;
+        for (limb, part) in self.limbs[first..first + 3].iter_mut().zip(parts) {
+            *limb += (part as i64 ^ sign) - sign;
         }
         self.additions += 1;
         if self.additions == CARRY_AFTER {

@@ -21,6 +21,7 @@
 //! the measure stands the largest error as a velocity, `max ‖F‖/ρ` with `ρ = 1/W_nn`.
 
 use super::kernel::Terms;
+use super::lanes::LANES;
 use super::problem::{Manifold, Point, Problem, Twist};
 use crate::geometry::Vec3;
 use decomposition::ExactSum;
@@ -55,8 +56,13 @@ pub struct Partial {
 impl Partial {
     /// Adds what eight manifolds have. A manifold is summed by one rank in one order; only the sum over manifolds must not depend on order.
     pub(super) fn add_lanes(&mut self, terms: &Terms) {
-        for (sum, term) in self.sums.iter_mut().zip(&terms.sums) {
-            term.0.iter().filter(|&&term| term != 0.0).for_each(|&term| sum.add(term));
+        // Sum after sum for each lane: an addition waits for the last one to the same sum.
+        for lane in 0..LANES {
+            for (sum, term) in self.sums.iter_mut().zip(&terms.sums) {
+                if term.0[lane] != 0.0 {
+                    sum.add(term.0[lane]);
+                }
+            }
         }
         // A NaN must not be lost in the maximum.
         let larger = |worst: f64, other: f64| if other > worst || other.is_nan() { other } else { worst };
