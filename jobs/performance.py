@@ -207,6 +207,7 @@ def picture(results, path):
         axis.set(title="Time to a residual, scaled measure", xlabel="ms", xscale="log", yticks=list(places))
         axis.set_yticklabels([f"{row[0]}, {row[1]}" for row in rows], fontsize=6)
         axis.invert_yaxis()
+        axis.set_xlim(right=50 * max(row[2] for row in rows))
         axis.legend(frameon=False, loc="upper right", fontsize=8)
     if "scaling" in results:
         axis, width = axes[1][0], 0.35
@@ -217,7 +218,8 @@ def picture(results, path):
             axis.bar([k + (place - 0.5) * width for k in range(len(ways))], speed, width, label=f"{kind}, solve")
         axis.set(title="Ranks x threads", ylabel="speed-up", xticks=range(len(ways)))
         axis.set_xticklabels(ways)
-        axis.legend(frameon=False)
+        axis.set_ylim(0, 1.3 * axis.get_ylim()[1])
+        axis.legend(frameon=False, loc="upper left")
     if "rapier" in results:
         axis = axes[1][1]
         for place, (name, times) in enumerate(results["rapier"].items()):
@@ -225,6 +227,7 @@ def picture(results, path):
                 axis.bar(place + (k - 0.5) * 0.35, float(times[program]), 0.35, color=f"C{k}", label=program if place == 0 else None)
         axis.set(title="stones1000, beside rapier3d", ylabel="ms a step, median", xticks=range(len(results["rapier"])))
         axis.set_xticklabels(results["rapier"], fontsize=7)
+        axis.set_ylim(0, 1.3 * axis.get_ylim()[1])
         axis.legend(frameon=False, loc="upper left")
     figure.savefig(path)
     print(f"picture: {path}")
