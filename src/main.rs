@@ -223,7 +223,7 @@ fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Endi
         env!("CARGO_PKG_VERSION"),
         counted(comm.size(), "rank"),
         counted(threads, "thread"),
-        format!("{:?}", Instructions::chosen()).to_lowercase()
+        Instructions::chosen()
     ));
     log.say(&format!("{}: {}", arguments.case.display(), case.title));
     case.warnings.iter().for_each(|warning| log.say(&format!("warning: {warning}")));
@@ -243,10 +243,10 @@ fn choose_instructions(arguments: &RunArguments, comm: &dyn Comm) -> Result<(), 
     if lacking == [0] {
         return Ok(());
     }
-    let best = Instructions::best();
-    let said =
-        format!("--instructions: not every processor here has these; that of rank 0 has {best:?} at best");
-    Err(RunError::Options(said.to_lowercase()))
+    let (wanted, best) = (set.instructions(), Instructions::best());
+    Err(RunError::Options(format!(
+        "--instructions {wanted}: not every processor here has them; that of rank 0 has {best} at best"
+    )))
 }
 
 fn counted(number: usize, noun: &str) -> String {

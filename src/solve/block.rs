@@ -11,7 +11,7 @@
 //! | masses of a body | 64 |
 //! | velocity of a body, read and written | 64 |
 //!
-//! With masses in the block, at 1728 bytes, gathering was a tenth of the work less; but from some 50,000 points on memory is what a sweep waits for.
+//! Masses stood in the blocks once, which then had 1728 bytes: from some 50,000 points on memory is what a sweep waits for.
 
 use super::colour::Colours;
 use super::kernel;
@@ -190,7 +190,7 @@ impl Blocks {
     }
 }
 
-/// Bodies stand by place, those of one place by slot. Of 600,000 in random order a sweep took 44 ns a point, of as many by place 34; on two threads 30 and 18.
+/// Bodies stand by place, those of one place by slot. Of 600,000 in random order a sweep took 46 ns a point, by place 36; on two threads 25 and 19.
 fn lines(problem: &Problem) -> Vec<u32> {
     let count = problem.inertia.len() as u32;
     if problem.places.is_empty() {

@@ -1,5 +1,6 @@
 //! Which of the processor's instruction sets the kernels use. Results do not depend on it.
 
+use std::fmt;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// From the narrowest registers to the widest.
@@ -12,6 +13,16 @@ pub enum Instructions {
     Avx2 = 2,
     /// x86 with AVX-512: eight.
     Avx512 = 3,
+}
+
+impl fmt::Display for Instructions {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Plain => "plain",
+            Self::Avx2 => "avx2",
+            Self::Avx512 => "avx512",
+        })
+    }
 }
 
 /// 0 until somebody asks.

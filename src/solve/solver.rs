@@ -35,7 +35,7 @@ pub enum Acceleration {
 
 /// Measurements after which they become seldom. A step from the impulses of the last one often takes few sweeps, and momentum finds its measure in the
 /// first hundred. With ten sweeps between measurements from the start the piles of `inputs/` took up to three times as many, and one step in twenty missed its tolerance; with
-/// five all along, long solves took a tenth longer.
+/// five all along, a sweep of a long solve cost a sixth more.
 pub const EARLY: usize = 20;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
