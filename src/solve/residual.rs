@@ -162,7 +162,7 @@ fn rounding(manifold: &Manifold, point: &Point, velocities: &[Twist]) -> f64 {
     ROUNDING * (square(0) + square(1) + point.bias * point.bias).sqrt()
 }
 
-/// How well the sum of five numbers is known, by the root of their squares: sixteen units in the last place of as many times their mean, √5 times the root at most.
+/// How well a sum of five numbers is known, by the root of their squares, which is at least 1/√5 of the sum: sixteen roundings of the sum.
 pub(super) const ROUNDING: f64 = 36.0 * f64::EPSILON;
 
 /// Measures one problem, as often as asked.
