@@ -14,8 +14,8 @@ use breccia::contact::detect::Detector;
 use breccia::geometry::Vec3;
 use breccia::scene::{Physics, Scene};
 use breccia::solve::{
-    self, Acceleration, Alone, Blocks, Hub, Instructions, LocalLaw, Measure, Options, Problem, Solution,
-    Sweep, Team, team,
+    self, Acceleration, Alone, Blocks, Hub, Instructions, LocalLaw, Measure, Options, Problem, Ruler,
+    Solution, Sweep, Team, team,
 };
 use packing::{Ready, STONES, colours_of, copies, shuffled, state, stones1000};
 use std::sync::Arc;
@@ -158,8 +158,9 @@ fn sweep_speed_of(problem: &Problem, law: LocalLaw, team: &Team) {
     let swept = best(&mut || sweep.run(&mut Alone));
     let bytes = sweep.bytes_per_sweep() as f64;
     let [scaled, fclib] = MEASURES.map(|measure| {
+        let mut ruler = Ruler::new(measure);
         best(&mut || {
-            std::hint::black_box(sweep.measure(measure));
+            std::hint::black_box(ruler.read(&sweep, &mut Alone));
         })
     });
     println!(

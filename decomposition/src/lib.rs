@@ -7,6 +7,7 @@
 pub mod cells;
 pub mod comm;
 pub mod exact;
+pub mod grid;
 pub mod metered;
 pub mod partition;
 pub mod threads;
@@ -15,6 +16,7 @@ pub mod world;
 pub use cells::Cells;
 pub use comm::{Comm, Exchange, Message, Solo};
 pub use exact::ExactSum;
+pub use grid::{Grid, GridSum};
 pub use metered::{Metered, Traffic};
 pub use partition::Partition;
 pub use world::{RawComm, World};

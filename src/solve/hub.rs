@@ -199,10 +199,7 @@ impl HubSweep {
                 rounding: self.rounding(row),
             };
             let (terms, worst) = seen.terms(measure);
-            for (sum, term) in partial.sums.iter_mut().zip(terms) {
-                sum.add(term);
-            }
-            partial.add_worst(worst);
+            partial.add(terms, worst);
         }
     }
 

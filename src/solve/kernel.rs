@@ -83,7 +83,7 @@ macro_rules! for_each_isa {
 mod measure;
 mod momentum;
 
-pub use measure::{SharedWeights, Terms, measure_all, note_free_all};
+pub use measure::{SharedWeights, Terms, add_rounded, measure_all, note_free_all};
 use momentum::visit_ahead;
 pub use momentum::{Ahead, extrapolate_velocities};
 

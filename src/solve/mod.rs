@@ -24,7 +24,7 @@ pub use colour::Colours;
 pub use hub::{Hub, HubMachine};
 pub use instructions::Instructions;
 pub use problem::{Inertia, Manifold, Point, Problem, Twist};
-pub use residual::{Measure, Residual};
+pub use residual::{Measure, Residual, Ruler};
 pub use solver::{
     Acceleration, Alone, HubSolution, Interface, LocalLaw, Options, Solution, Velocities, solve, solve_in,
 };

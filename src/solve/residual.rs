@@ -20,11 +20,13 @@
 //! over h in `q`, which says nothing about the size of the problem. An `F` within the rounding of the velocities counts as zero. Beside
 //! the measure stands the largest error as a velocity, `max ‖F‖/ρ` with `ρ = 1/W_nn`.
 
-use super::kernel::Terms;
-use super::lanes::LANES;
+use super::kernel::{self, Terms};
+use super::lanes::{F64x8, LANES};
 use super::problem::{Manifold, Point, Problem, Twist};
+use super::solver::Interface;
+use super::sweep::Sweep;
 use crate::geometry::Vec3;
-use decomposition::ExactSum;
+use decomposition::{Comm, ExactSum, Grid, GridSum};
 
 /// What the squares are weighted with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,50 +47,151 @@ pub struct Residual {
     pub worst_velocity: f64,
 }
 
-/// Sums of one rank, to be added over ranks before [`Partial::finish`].
-#[derive(Clone, Debug, Default)]
+/// Sums of one rank, to be added over ranks before [`Partial::finish`]: ‖F‖², ‖q‖², ‖r‖², ‖u‖², weighted as the [`Measure`] says.
+#[derive(Clone, Debug)]
+pub enum Sums {
+    Exact(Box<[ExactSum; 4]>),
+    /// Cheaper, where their sizes are known.
+    Rounded([GridSum; 4]),
+}
+
+/// Which multiples the terms of the four sums are rounded to.
+pub type Grids = [Grid; 4];
+
+impl Sums {
+    fn add(&mut self, terms: [f64; 4]) {
+        match self {
+            Sums::Exact(sums) => sums.iter_mut().zip(terms).for_each(|(sum, term)| sum.add(term)),
+            Sums::Rounded(sums) => sums.iter_mut().zip(terms).for_each(|(sum, term)| sum.add(term)),
+        }
+    }
+
+    /// Afterwards every rank holds the sums over all ranks.
+    pub fn reduce(&mut self, comm: &dyn Comm) {
+        match self {
+            Sums::Exact(sums) => ExactSum::reduce(&mut sums[..], comm),
+            Sums::Rounded(sums) => GridSum::reduce(sums, comm),
+        }
+    }
+
+    /// None if a rounded sum has not the size that was expected.
+    pub(super) fn values(&self) -> Option<[f64; 4]> {
+        match self {
+            Sums::Exact(sums) => Some(std::array::from_fn(|k| sums[k].value())),
+            Sums::Rounded([a, b, c, d]) => Some([a.value()?, b.value()?, c.value()?, d.value()?]),
+        }
+    }
+}
+
+/// What one rank has measured.
+#[derive(Clone, Debug)]
 pub struct Partial {
-    /// ‖F‖², ‖q‖², ‖r‖², ‖u‖², weighted as the [`Measure`] says.
-    pub sums: [ExactSum; 4],
+    pub sums: Sums,
     pub worst_velocity: f64,
 }
 
 impl Partial {
-    /// Adds what eight manifolds have. A manifold is summed by one rank in one order; only the sum over manifolds must not depend on order.
-    pub(super) fn add_lanes(&mut self, terms: &Terms) {
-        // Sum after sum for each lane: an addition waits for the last one to the same sum.
-        for lane in 0..LANES {
-            for (sum, term) in self.sums.iter_mut().zip(&terms.sums) {
-                if term.0[lane] != 0.0 {
-                    sum.add(term.0[lane]);
+    pub fn new(grids: Option<&Grids>) -> Self {
+        let sums = match grids {
+            None => Sums::Exact(Box::default()),
+            Some(grids) => Sums::Rounded(grids.map(GridSum::new)),
+        };
+        Self { sums, worst_velocity: 0.0 }
+    }
+
+    /// Adds what a manifold, or a point of a machine, has. It is summed by one rank in one order; only the sum over manifolds must not depend on order.
+    pub(super) fn add(&mut self, terms: [f64; 4], worst: f64) {
+        self.sums.add(terms);
+        self.add_worst(worst);
+    }
+
+    /// Adds what manifolds have, eight at a time.
+    pub(super) fn add_lanes(&mut self, terms: &[Terms]) {
+        let mut worst = F64x8::default();
+        match &mut self.sums {
+            Sums::Exact(sums) => {
+                for terms in terms {
+                    // Sum after sum for each lane: an addition waits for the last one to the same sum.
+                    for lane in 0..LANES {
+                        for (sum, term) in sums.iter_mut().zip(&terms.sums) {
+                            if term.0[lane] != 0.0 {
+                                sum.add(term.0[lane]);
+                            }
+                        }
+                    }
+                    worst = terms.larger_error(worst);
                 }
             }
+            Sums::Rounded(sums) => {
+                let total = kernel::add_rounded(terms, &sums.map(|sum| sum.grid().pivot()));
+                for (sum, lanes) in sums.iter_mut().zip(total.sums) {
+                    lanes.0.into_iter().for_each(|lane| sum.add_rounded(lane));
+                }
+                worst = total.worst_square;
+            }
         }
-        // A NaN must not be lost in the maximum.
-        let larger = |worst: f64, other: f64| if other > worst || other.is_nan() { other } else { worst };
-        let worst = terms.worst_square.0.into_iter().fold(0.0, larger);
-        self.add_worst(worst.sqrt());
+        worst.0.into_iter().for_each(|square| self.add_worst(square.sqrt()));
     }
 
     pub(super) fn merge(&mut self, other: &Partial) {
-        for (sum, more) in self.sums.iter_mut().zip(&other.sums) {
-            sum.merge(more);
+        match (&mut self.sums, &other.sums) {
+            (Sums::Exact(sums), Sums::Exact(more)) => {
+                sums.iter_mut().zip(&**more).for_each(|(sum, more)| sum.merge(more));
+            }
+            (Sums::Rounded(sums), Sums::Rounded(more)) => {
+                sums.iter_mut().zip(more).for_each(|(sum, more)| sum.merge(more));
+            }
+            _ => unreachable!("parts of one measurement"),
         }
         self.add_worst(other.worst_velocity);
     }
 
     /// A NaN must not be lost in the maximum.
-    pub(super) fn add_worst(&mut self, worst: f64) {
+    fn add_worst(&mut self, worst: f64) {
         if worst > self.worst_velocity || worst.is_nan() {
             self.worst_velocity = worst;
         }
     }
 
-    pub fn finish(&self) -> Residual {
-        let [error, free, impulse, velocity] = std::array::from_fn(|k| self.sums[k].value().sqrt());
+    fn finish(&self, sums: [f64; 4]) -> Residual {
+        let [error, free, impulse, velocity] = sums.map(f64::sqrt);
         let scale = free.max(impulse).max(velocity);
         let natural_map = if scale > 0.0 { error / scale } else { error };
         Residual { natural_map, worst_velocity: self.worst_velocity }
+    }
+}
+
+/// Measures one iteration, again and again: exactly the first time, then by sums that are rounded to what the last ones were like, and exactly again where they
+/// have become much larger or smaller.
+pub struct Ruler {
+    measure: Measure,
+    grids: Option<Grids>,
+}
+
+impl Ruler {
+    pub fn new(measure: Measure) -> Self {
+        Self { measure, grids: None }
+    }
+
+    /// Collective.
+    pub fn read(&mut self, sweep: &Sweep, interface: &mut dyn Interface) -> Residual {
+        let rounded = self.grids.and_then(|grids| self.try_read(Some(&grids), sweep, interface));
+        rounded.or_else(|| self.try_read(None, sweep, interface)).expect("exact sums have any size")
+    }
+
+    /// None if a rounded sum has not the size that was expected; the same on every rank.
+    fn try_read(
+        &mut self,
+        grids: Option<&Grids>,
+        sweep: &Sweep,
+        interface: &mut dyn Interface,
+    ) -> Option<Residual> {
+        let mut partial = sweep.measure(self.measure, grids);
+        interface.reduce(&mut partial);
+        let sums = partial.sums.values()?;
+        let next: Option<Vec<Grid>> = sums.into_iter().map(Grid::for_sum).collect();
+        self.grids = next.and_then(|grids| grids.try_into().ok());
+        Some(partial.finish(sums))
     }
 }
 
@@ -185,10 +288,10 @@ impl<'a> Meter<'a> {
         Self { problem, free }
     }
 
-    /// The terms of this rank's points.
-    pub fn measure(&self, velocities: &[Twist], impulses: &[[f64; 3]], measure: Measure) -> Partial {
+    /// Of all points, one by one.
+    pub fn measure(&self, velocities: &[Twist], impulses: &[[f64; 3]], measure: Measure) -> Residual {
         let problem = self.problem;
-        let mut partial = Partial::default();
+        let mut partial = Partial::new(None);
         for (index, manifold) in problem.manifolds.iter().enumerate() {
             let mut sums = [0.0; 4];
             for place in problem.points_of(index) {
@@ -207,12 +310,9 @@ impl<'a> Meter<'a> {
                 sums.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
                 partial.add_worst(worst);
             }
-            // A manifold is summed by one rank in one order; only the sum over manifolds must not depend on order.
-            for (sum, term) in partial.sums.iter_mut().zip(sums) {
-                sum.add(term);
-            }
+            partial.sums.add(sums);
         }
-        partial
+        partial.sums.values().map(|sums| partial.finish(sums)).expect("exact sums have any size")
     }
 }
 

@@ -6,7 +6,7 @@ use super::block::Blocks;
 use super::colour::Colours;
 use super::hub::Hub;
 use super::problem::{Problem, Twist};
-use super::residual::{Measure, Partial, Residual};
+use super::residual::{Measure, Partial, Residual, Ruler};
 use super::sweep::{PARALLEL_BLOCKS, Sweep};
 use super::team::{self, Team};
 use decomposition::ExactSum;
@@ -191,16 +191,17 @@ fn sweep_until(
         Acceleration::ConjugateGradient => Between::Gradient(ConjugateGradient::new(&sweep)),
         Acceleration::Momentum => Between::Momentum(Momentum::new()),
     };
+    let mut ruler = Ruler::new(options.measure);
     let (mut sweeps, mut measured) = (0, 0);
     loop {
-        let mut residual = measure(&sweep, options.measure, interface);
+        let mut residual = ruler.read(&sweep, interface);
         let converged = residual.natural_map <= options.tolerance;
         if converged || sweeps >= options.maximum_sweeps || residual.natural_map.is_nan() {
             if let Between::Momentum(momentum) = &between
                 && !converged
                 && momentum.go_back(&mut sweep, residual.natural_map)
             {
-                residual = measure(&sweep, options.measure, interface);
+                residual = ruler.read(&sweep, interface);
             }
             let impulses = sweep.impulses(problem.points.len());
             let velocities = sweep.velocities_by_slot();
@@ -220,13 +221,6 @@ fn sweep_until(
             sweeps += 1;
         }
     }
-}
-
-/// Collective.
-fn measure(sweep: &Sweep, measure: Measure, interface: &mut dyn Interface) -> Residual {
-    let mut partial = sweep.measure(measure);
-    interface.reduce(&mut partial);
-    partial.finish()
 }
 
 /// What happens between sweeps, with its memory.

@@ -9,7 +9,7 @@ use super::hub::{Hub, HubState, HubSweep};
 use super::kernel::{self, Ahead, Shared, SharedWeights, Terms, Visit};
 use super::lanes::{F64x8, LANES};
 use super::problem::{Inertia, Problem, Twist};
-use super::residual::{Measure, Partial};
+use super::residual::{Grids, Measure, Partial};
 use super::solver::{Interface, LocalLaw, Velocities};
 use super::team::Team;
 use decomposition::ExactSum;
@@ -159,26 +159,27 @@ impl<'t> Sweep<'t> {
         }
     }
 
-    /// The terms of the residual of this rank's points, machines included.
-    pub fn measure(&self, measure: Measure) -> Partial {
+    /// The terms of the residual of this rank's points, machines included. For [`Ruler`](super::residual::Ruler).
+    pub(super) fn measure(&self, measure: Measure, grids: Option<&Grids>) -> Partial {
         let scaled = measure == Measure::Scaled;
         let Blocks { blocks, rows, weights, .. } = &self.blocks;
         let measured = |blocks: &[Block]| {
-            let mut partial = Partial::default();
+            let mut partial = Partial::new(grids);
             let mut terms: Vec<Terms> = Vec::with_capacity(MEASURED_TOGETHER);
             for blocks in blocks.chunks(MEASURED_TOGETHER) {
                 // SAFETY: slots, rows and weights were made for these arrays.
                 unsafe {
                     kernel::measure_all(blocks, rows, weights, &self.velocities, scaled, &mut terms);
                 }
-                terms.drain(..).for_each(|terms| partial.add_lanes(&terms));
+                partial.add_lanes(&terms);
+                terms.clear();
             }
             partial
         };
         let mut partial = if self.team.size() == 1 || blocks.len() < PARALLEL_BLOCKS {
             measured(blocks)
         } else {
-            let mut all = Partial::default();
+            let mut all = Partial::new(grids);
             self.team.gather(blocks, measured).for_each(|part| all.merge(&part));
             all
         };

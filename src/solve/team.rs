@@ -95,19 +95,19 @@ impl Team {
     }
 
     /// As [`Self::share`], with one result for each slice, in the order of the list.
-    pub fn gather<T: Sync, R: Send + Default>(
+    pub fn gather<T: Sync, R: Send>(
         &self,
         list: &[T],
         work: impl Fn(&[T]) -> R + Sync,
     ) -> impl Iterator<Item = R> {
         let parts = self.size * PARTS_EACH;
-        let results: Vec<Cell<R>> = (0..parts).map(|_| Cell(UnsafeCell::default())).collect();
+        let results: Vec<Cell<Option<R>>> = (0..parts).map(|_| Cell(UnsafeCell::default())).collect();
         self.run(&|part| {
             let result = work(&list[share_of(list.len(), part, parts)]);
             // SAFETY: a part is done once, by one thread.
-            unsafe { *results[part].0.get() = result };
+            unsafe { *results[part].0.get() = Some(result) };
         });
-        results.into_iter().map(|cell| cell.0.into_inner())
+        results.into_iter().filter_map(|cell| cell.0.into_inner())
     }
 
     /// Does `work` with each of some items, which may be changed.

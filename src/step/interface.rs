@@ -515,7 +515,7 @@ impl Interface for Ranks<'_> {
     }
 
     fn reduce(&mut self, partial: &mut Partial) {
-        ExactSum::reduce(&mut partial.sums, self.comm);
+        partial.sums.reduce(self.comm);
         let mut worst = [partial.worst_velocity];
         self.comm.max_f64(&mut worst);
         partial.worst_velocity = worst[0];

@@ -14,7 +14,7 @@ use breccia::contact::detect::Detector;
 use breccia::geometry::{Convex, Pose, Quat, Shape, Vec3};
 use breccia::scene::{Body, BodyId, ManifoldKey, Physics, Scene};
 use breccia::solve::problem::contact_frame;
-use breccia::solve::{Acceleration, Hub, LocalLaw, Manifold, Measure, Options, Point, Problem, Sweep, Team, Twist};
+use breccia::solve::{Acceleration, Hub, LocalLaw, Manifold, Measure, Options, Point, Problem, Ruler, Sweep, Team, Twist};
 use breccia::step::{DecompositionOptions, Stepper};
 use decomposition::Solo;
 use packing::{Ready, colours_of, stones1000};
@@ -174,7 +174,7 @@ fn residual(
             all += (speed(&problem.free_velocity[slot]) - speed(&twist)).norm_squared();
             *found = twist;
         }
-        let residual = sweep.measure(Measure::Fclib).finish();
+        let residual = Ruler::new(Measure::Fclib).read(&sweep, &mut breccia::solve::Alone);
         ((off / all).sqrt(), residual.natural_map, problem.points.len())
     });
     let (off, natural_map, points) = if found[0].0 < found[1].0 { found[0] } else { found[1] };

@@ -18,6 +18,41 @@ pub struct Terms {
     pub worst_square: F64x8,
 }
 
+impl Terms {
+    /// The larger of each lane's worst and `worst`. A NaN must not be lost in the maximum.
+    #[inline(always)]
+    pub fn larger_error(&self, worst: F64x8) -> F64x8 {
+        worst.where_at_most(self.worst_square, worst, self.worst_square)
+    }
+}
+
+/// By lane the sums of all, each number rounded by its pivot ([`Grid`](decomposition::Grid)), and the largest error.
+pub fn add_rounded(terms: &[Terms], pivots: &[f64; 4]) -> Terms {
+    // SAFETY: nothing but references.
+    unsafe { add_rounded_all(terms, pivots) }
+}
+
+for_each_isa! {
+    unsafe fn add_rounded_all(terms: &[Terms], pivots: &[f64; 4]) -> Terms = add_rounded_lanes
+}
+
+#[inline(always)]
+#[expect(
+    clippy::extra_unused_type_parameters,
+    reason = "compiled once for each instruction set all the same"
+)]
+unsafe fn add_rounded_lanes<I: Isa<N>, const N: usize>(terms: &[Terms], pivots: &[f64; 4]) -> Terms {
+    let mut total = Terms::default();
+    for terms in terms {
+        for k in 0..4 {
+            let pivot = F64x8::splat(pivots[k]);
+            total.sums[k] += (terms.sums[k] + pivot) - pivot;
+        }
+        total.worst_square = terms.larger_error(total.worst_square);
+    }
+    total
+}
+
 for_each_isa! {
     /// Notes at each row what measurements ask for: how fast its points would move if no impulse acted. `rows` and `weights` are those of all blocks
     /// of the problem.

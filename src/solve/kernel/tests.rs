@@ -1,7 +1,7 @@
 use super::super::block::Blocks;
 use super::super::colour::{Link, colour};
 use super::super::problem::{Inertia, Manifold, Point, Problem, contact_frame};
-use super::super::residual::{Measure, Meter};
+use super::super::residual::{Measure, Meter, Ruler};
 use super::super::solver::{Alone, LocalLaw};
 use super::super::sweep::{Memory, Plan};
 use super::super::{Hub, Sweep, Team};
@@ -111,7 +111,7 @@ fn where_bodies_stand_in_memory_changes_no_bit() {
             Sweep::new(&problem, &Hub::default(), &colours(&problem), LocalLaw::Projected, |_| false, &team);
         sweep.start(&mut Alone);
         (0..3).for_each(|_| sweep.run(&mut Alone));
-        let residual = sweep.measure(Measure::Scaled).finish();
+        let residual = Ruler::new(Measure::Scaled).read(&sweep, &mut Alone);
         (sweep.velocities_by_slot(), sweep.impulses(problem.points.len()), residual)
     });
     assert!(plain == placed && plain.2.natural_map > 0.0);
@@ -177,13 +177,17 @@ fn lanes_measure_what_the_meter_measures() {
     let mut sweep =
         Sweep::new(&problem, &Hub::default(), &colours(&problem), LocalLaw::Projected, |_| false, &team);
     sweep.start(&mut Alone);
+    let mut rulers = [Measure::Fclib, Measure::Scaled].map(|measure| (measure, Ruler::new(measure)));
     for _ in 0..4 {
         let impulses = sweep.impulses(problem.points.len());
-        for measure in [Measure::Fclib, Measure::Scaled] {
-            let expected = Meter::new(&problem).measure(&sweep.velocities, &impulses, measure).finish();
-            let found = sweep.measure(measure).finish();
+        for (measure, ruler) in &mut rulers {
+            let expected = Meter::new(&problem).measure(&sweep.velocities, &impulses, *measure);
+            let found = Ruler::new(*measure).read(&sweep, &mut Alone);
             assert!((found.natural_map / expected.natural_map - 1.0).abs() < 1e-12);
             assert!((found.worst_velocity / expected.worst_velocity - 1.0).abs() < 1e-12);
+            let rounded = ruler.read(&sweep, &mut Alone);
+            assert!((rounded.natural_map / found.natural_map - 1.0).abs() < 1e-9);
+            assert_eq!(rounded.worst_velocity, found.worst_velocity);
         }
         sweep.run(&mut Alone);
     }
