@@ -24,7 +24,7 @@ impl Grid {
     /// For sums of numbers ≥ 0 about as large as `expected`; none for those that are zero or at the ends of what an f64 can hold.
     pub fn for_sum(expected: f64) -> Option<Self> {
         let power = f64::from_bits(expected.to_bits() & (0x7ff << 52));
-        (1e-250..1e250).contains(&expected).then(|| Self { unit: power / EXPECTED })
+        (1e-250..1e250).contains(&expected).then_some(Self { unit: power / EXPECTED })
     }
 
     /// What rounds a number `x ≥ 0` to a multiple, as `(x + pivot) − pivot`.
@@ -79,7 +79,7 @@ impl GridSum {
 
     /// None if it is much smaller or much larger than was expected.
     pub fn value(&self) -> Option<f64> {
-        (LEAST..MOST).contains(&self.units).then(|| self.units as f64 * self.grid.unit)
+        (LEAST..MOST).contains(&self.units).then_some(self.units as f64 * self.grid.unit)
     }
 }
 
