@@ -44,9 +44,9 @@ for_each_isa! {
 unsafe fn add_rounded_lanes<I: Isa<N>, const N: usize>(terms: &[Terms], pivots: &[f64; 4]) -> Terms {
     let mut total = Terms::default();
     for terms in terms {
-        for k in 0..4 {
-            let pivot = F64x8::splat(pivots[k]);
-            total.sums[k] += (terms.sums[k] + pivot) - pivot;
+        for ((total, &term), &pivot) in total.sums.iter_mut().zip(&terms.sums).zip(pivots) {
+            let pivot = F64x8::splat(pivot);
+            *total += (term + pivot) - pivot;
         }
         total.worst_square = terms.larger_error(total.worst_square);
     }
