@@ -211,7 +211,7 @@ fn sweep_until(
             return (solution, sweep.into_blocks());
         }
         if let Between::Momentum(momentum) = &mut between {
-            momentum.observe(residual.natural_map, sweeps, options.tolerance, &mut sweep);
+            momentum.observe(residual.natural_map, sweeps, options.maximum_sweeps, &mut sweep);
         }
         let next = if measured < EARLY { options.check_every } else { 2 * options.check_every };
         measured += 1;
