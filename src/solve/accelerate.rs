@@ -21,7 +21,9 @@
 //! in the first sweeps afterwards: residuals fall by factors of two to three in five of them. (Allowed to double from one measurement to the next, beds of spheres on the move took 400
 //! sweeps to a residual of 1e-3 instead of 100; compared with the last measurement only, one of them swung for 70 sweeps.)
 //!
-//! Without a better residual for 300 sweeps the momentum is halved, and where little is left of it sweeps are plain again. Where the tolerance is not met in all the
+//! Where the residual has come near the tolerance and falls no more, the sweeps until the next measurement are plain: often what is missing is no more than the swing.
+//!
+//! Without a better residual for 200 sweeps the momentum is halved, and where little is left of it sweeps are plain again. Where the tolerance is not met in all the
 //! sweeps that are allowed, nearly the best of the states that were measured after the first quarter of them is the result: a swing that is cut short may be far from the law.
 //!
 //! For the conjugate gradient: the norm weights each entry with the diagonal of `W`, so that it does not depend on units or on how heavy a stone is. Velocities are
@@ -30,7 +32,7 @@
 //! residuals are measured right after a sweep, never after an extrapolation.
 
 use super::problem::Twist;
-use super::solver::Interface;
+use super::solver::{Interface, Options};
 use super::sweep::{Memory, Plan, State, Sweep};
 use decomposition::ExactSum;
 
@@ -117,6 +119,9 @@ pub struct Momentum {
     last: Option<(f64, usize)>,
     least_since: f64,
     best: f64,
+    /// Sweeps are plain until the next measurement; and the least residual with which they were.
+    calm: bool,
+    calmed: f64,
     /// A state with nearly the best, and its residual.
     kept_state: Option<State>,
     kept: f64,
@@ -143,8 +148,10 @@ const GROWN: f64 = 1.1;
 /// By what `1 − β` grows then, and by what the step further shrinks.
 const WIDEN: f64 = 1.5;
 const SHORTEN: f64 = 0.5;
+/// A residual is near the tolerance within this factor.
+const NEAR: f64 = 1.5;
 /// Sweeps without a better residual before the momentum is halved.
-const PATIENCE: usize = 300;
+const PATIENCE: usize = 200;
 /// A residual is better than the best so far if it is less by this factor.
 const BETTER: f64 = 0.9;
 /// A state is worth remembering if its residual is less by this factor than that of the one remembered: it takes as long as a third of a sweep.
@@ -163,6 +170,8 @@ impl Momentum {
             last: None,
             least_since: f64::INFINITY,
             best: f64::INFINITY,
+            calm: false,
+            calmed: f64::INFINITY,
             kept_state: None,
             kept: f64::INFINITY,
             waited: 0,
@@ -170,8 +179,8 @@ impl Momentum {
         }
     }
 
-    /// Takes note of a residual measured after `done` sweeps of those that are allowed. The same on every rank.
-    pub fn observe(&mut self, residual: f64, done: usize, allowed: usize, sweep: &mut Sweep) {
+    /// Takes note of a residual measured after so many sweeps. The same on every rank.
+    pub fn observe(&mut self, residual: f64, done: usize, options: &Options, sweep: &mut Sweep) {
         let last = self.last.replace((residual, done));
         if self.given_up {
             return;
@@ -179,6 +188,17 @@ impl Momentum {
         let sweeps = last.map_or(0, |(_, before)| done - before);
         match last.map(|(residual, _)| residual) {
             None => self.memory = Some(Memory::of(sweep)),
+            Some(_) if self.calm => {
+                (self.calm, self.calmed) = (false, residual.min(self.calmed));
+                self.begin_anew();
+            }
+            Some(_)
+                if residual <= NEAR * options.tolerance
+                    && self.least_since < residual
+                    && residual < self.calmed =>
+            {
+                (self.calm, self.calmed) = (true, residual);
+            }
             Some(_) if residual > GROWN * self.least_since => {
                 (self.gap, self.further) = ((WIDEN * self.gap).min(1.0), SHORTEN * self.further);
                 self.begin_anew();
@@ -189,7 +209,7 @@ impl Momentum {
             Some(_) => {}
         }
         self.least_since = self.least_since.min(residual);
-        if done >= allowed / 4 && residual < MUCH_BETTER * self.kept {
+        if done >= options.maximum_sweeps / 4 && residual < MUCH_BETTER * self.kept {
             self.kept = residual;
             sweep.save(self.kept_state.get_or_insert_default());
         }
@@ -227,7 +247,7 @@ impl Momentum {
 
     /// A sweep from a little further on the way of the last ones. Collective.
     pub fn sweep(&mut self, sweep: &mut Sweep, interface: &mut dyn Interface) {
-        let Some(memory) = &mut self.memory else { return sweep.run(interface) };
+        let Some(memory) = self.memory.as_mut().filter(|_| !self.calm) else { return sweep.run(interface) };
         self.age += 1;
         let age = f64::from(self.age);
         let onward = (age / (age + GROWTH)).min(1.0 - self.gap);

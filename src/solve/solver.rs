@@ -45,7 +45,7 @@ pub struct Options {
     pub measure: Measure,
     /// Stop after this many sweeps, converged or not.
     pub maximum_sweeps: usize,
-    /// Sweeps between two measurements of the residual, ≥ 1; twice as many after the first [`EARLY`] of them.
+    /// Sweeps between two measurements of the residual, ≥ 1; twice as many after the first [`EARLY`] of them, and fewer where the tolerance seems near.
     pub check_every: usize,
     pub law: LocalLaw,
     pub acceleration: Acceleration,
@@ -192,7 +192,7 @@ fn sweep_until(
         Acceleration::Momentum => Between::Momentum(Momentum::new()),
     };
     let mut ruler = Ruler::new(options.measure);
-    let (mut sweeps, mut measured) = (0, 0);
+    let (mut sweeps, mut measured, mut last) = (0, 0, None);
     loop {
         let mut residual = ruler.read(&sweep, interface);
         let converged = residual.natural_map <= options.tolerance;
@@ -211,16 +211,26 @@ fn sweep_until(
             return (solution, sweep.into_blocks());
         }
         if let Between::Momentum(momentum) = &mut between {
-            momentum.observe(residual.natural_map, sweeps, options.maximum_sweeps, &mut sweep);
+            momentum.observe(residual.natural_map, sweeps, options, &mut sweep);
         }
-        let next = if measured < EARLY { options.check_every } else { 2 * options.check_every };
+        let regular = if measured < EARLY { options.check_every } else { 2 * options.check_every };
+        let expected = expected_sweeps(last, (residual.natural_map, sweeps), options.tolerance);
+        last = Some((residual.natural_map, sweeps));
         measured += 1;
-        for _ in 0..next.min(options.maximum_sweeps - sweeps) {
+        for _ in 0..regular.min(expected).min(options.maximum_sweeps - sweeps) {
             // Not before the first sweep, and not before a measurement: see `accelerate`.
             between.sweep(&mut sweep, sweeps > 0, interface);
             sweeps += 1;
         }
     }
+}
+
+/// How many sweeps it takes to the tolerance if it goes on as between the last measurement and this one, residuals each with the sweeps before it: rather a few more than one less, since what is
+/// left falls slower than what is gone. At least two: a measurement costs more than one.
+fn expected_sweeps(last: Option<(f64, usize)>, (residual, sweeps): (f64, usize), tolerance: f64) -> usize {
+    let Some((before, earlier)) = last.filter(|&(before, _)| before > residual) else { return usize::MAX };
+    let rate = (before / residual).ln() / (sweeps - earlier) as f64;
+    (1.3 * (residual / tolerance).ln() / rate).ceil().max(2.0) as usize
 }
 
 /// What happens between sweeps, with its memory.
