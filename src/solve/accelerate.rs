@@ -11,7 +11,7 @@
 //! *Momentum* [Nesterov1983], with the further step of [Kim2016]:
 //!
 //! ```text
-//! y_{k+1} = r_k + β_k (r_k − r_{k−1}) + c β_k (r_k − y_k),     r_k = G(y_k),     β_k = min( k / (k + 2), 1 − g )
+//! y_{k+1} = r_k + β_k (r_k − r_{k−1}) + c β_k (r_k − y_k),     r_k = G(y_k),     β_k = min( k / (k + 3), 1 − g )
 //! ```
 //!
 //! *How much.* Where plain sweeps take the slowest mode down by `exp(−γ)` each, the best g is about `2 √(1.4 γ)`, and takes it down by `exp(−g/2)`: too
@@ -23,7 +23,7 @@
 //!
 //! Where the residual has come near the tolerance and falls no more, the sweeps until the next measurement are plain: often what is missing is no more than the swing.
 //!
-//! Without a better residual for 200 sweeps the momentum is halved, and where little is left of it sweeps are plain again. Where the tolerance is not met in all the
+//! Without a better residual for 300 sweeps the momentum is halved, and where little is left of it sweeps are plain again. Where the tolerance is not met in all the
 //! sweeps that are allowed, nearly the best of the states that were measured after the first quarter of them is the result: a swing that is cut short may be far from the law.
 //!
 //! For the conjugate gradient: the norm weights each entry with the diagonal of `W`, so that it does not depend on units or on how heavy a stone is. Velocities are
@@ -131,8 +131,8 @@ pub struct Momentum {
     given_up: bool,
 }
 
-/// How slowly β grows: `k / (k + 2)`.
-const GROWTH: f64 = 2.0;
+/// How slowly β grows: `k / (k + 3)`.
+const GROWTH: f64 = 3.0;
 /// The step further on the way of the last sweep, by β, at the start. With 1 modes that a sweep removes would come back in full.
 const FURTHER: f64 = 0.4;
 /// Of `1 − β` at the start: what a problem wants in which plain sweeps take 50 for each factor of 3.
@@ -151,7 +151,7 @@ const SHORTEN: f64 = 0.5;
 /// A residual is near the tolerance within this factor.
 const NEAR: f64 = 1.5;
 /// Sweeps without a better residual before the momentum is halved.
-const PATIENCE: usize = 200;
+const PATIENCE: usize = 300;
 /// A residual is better than the best so far if it is less by this factor.
 const BETTER: f64 = 0.9;
 /// A state is worth remembering if its residual is less by this factor than that of the one remembered: it takes as long as a third of a sweep.
