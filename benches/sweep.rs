@@ -87,13 +87,14 @@ fn times_to_residual(stones: &Problem) {
         ("settled spheres", &problem(&settled)),
         ("tall column", &spheres::problem(&spheres::column())),
         ("heavy tool in a bed", &problem(&sinking)),
-        ("heavy tool on a lattice", &spheres::problem(&spheres::heavy_tool())),
+        (LOTTERY, &spheres::problem(&spheres::heavy_tool())),
     ];
     println!("from zero impulses, at most 20000 sweeps");
     for measure in MEASURES {
         for (name, problem) in cold {
+            let problems = if name == LOTTERY { spheres::varied(problem, 10) } else { vec![problem.clone()] };
             for tolerance in [1e-2, 1e-3, 1e-4] {
-                time_to_residual(name, std::slice::from_ref(problem), (measure, tolerance), 20_000);
+                time_to_residual(name, &problems, (measure, tolerance), 20_000);
             }
         }
     }
@@ -105,7 +106,7 @@ fn times_to_residual(stones: &Problem) {
         ("settled spheres", settled, &physics, 5),
         ("tall column", spheres::scene(&spheres::column()), &physics, 5),
         ("heavy tool in a bed", sinking, &physics, 5),
-        ("heavy tool on a lattice", spheres::scene(&spheres::heavy_tool()), &physics, 5),
+        (LOTTERY, spheres::scene(&spheres::heavy_tool()), &physics, 5),
     ];
     println!("steps of a run, each from the impulses of the step before, at most 2000 sweeps a step");
     for measure in MEASURES {
@@ -118,6 +119,9 @@ fn times_to_residual(stones: &Problem) {
         }
     }
 }
+
+/// Sweeps wander here, and when they come across a residual of 1e-3 changes with the last bit: one problem says nothing.
+const LOTTERY: &str = "heavy tool on a lattice";
 
 /// Consecutive steps of a run whose problems are solved. Few would be a lottery: whether one needs 60 or 200 sweeps is a matter of rounding.
 const STEPS: usize = 10;

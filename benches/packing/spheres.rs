@@ -177,3 +177,19 @@ pub fn heavy_tool() -> Bed {
     spheres.push(Sphere { centre, radius: 0.05, mass: 1000.0 * stone.mass });
     (spheres, 0.13)
 }
+
+/// The problem, and the same with free velocities that differ by up to half a thousandth.
+pub fn varied(problem: &Problem, count: u32) -> Vec<Problem> {
+    let varied = |seed: u32| {
+        let mut problem = problem.clone();
+        let mut angle = f64::from(seed);
+        for twist in &mut problem.free_velocity {
+            for speed in &mut twist.linear {
+                angle += 1.0;
+                *speed *= 1.0 + 5e-4 * (angle * angle * f64::from(seed)).sin();
+            }
+        }
+        problem
+    };
+    (0..count).map(varied).collect()
+}

@@ -243,7 +243,7 @@ static SOLVER: Section = plain(
             Kind::Count(1, 1_000_000_000),
             "",
             Default("5"),
-            "Sweeps between two evaluations of the residual; twice as many after the first twenty of them.",
+            "Sweeps between two evaluations of the residual; twice as many after the first twenty of them, fewer where the tolerance seems near.",
         ),
         key("warm_start", Kind::Flag, "", Default("true"), "Start from the impulses of the last step."),
         key(
