@@ -24,6 +24,7 @@
 use super::axis::{Axes, EdgeAxis, Pair, Search, Separator, Start, lowest};
 use super::clip::OPPOSED_COSINE;
 use super::edges::{PlacedEdge, edge_axis};
+use super::plane::Corners;
 use crate::geometry::{Face, Mat3, Polyhedron, Vec3};
 use smallvec::SmallVec;
 use std::cell::RefCell;
@@ -46,6 +47,8 @@ pub enum Memory {
     /// The facet that separated the pair, and by how much.
     Apart(Separator, f64),
     Near(Box<Near>),
+    /// Of a polyhedron and a half-space.
+    OnPlane(Box<Corners>),
 }
 
 /// Candidates for the axis of largest separation, ascending.
@@ -84,7 +87,7 @@ impl Memory {
         let mut start = None;
         let mut share = LEAST_BUDGET;
         match self {
-            Memory::Nothing => {}
+            Memory::Nothing | Memory::OnPlane(_) => {}
             Memory::Apart(separator, known) => {
                 if let Some(separation) = pair.separation(*separator)
                     && separation > margin
@@ -119,6 +122,13 @@ impl Memory {
                 None
             }
         })
+    }
+
+    /// In place of what was there.
+    pub fn write_corners(&mut self, corners: Corners) -> &Corners {
+        *self = Memory::OnPlane(Box::new(corners));
+        let Memory::OnPlane(corners) = self else { unreachable!("just made") };
+        corners
     }
 
     /// What can face a face, if that is on the list. To be asked right after [`Self::axes`], for the same pair.

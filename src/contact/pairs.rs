@@ -1,0 +1,72 @@
+//! Pairs of bodies that may touch, and what they remember from step to step, so that they are compared sooner. Scratch: no result depends on it.
+
+use super::carry::Anchored;
+use super::narrow::Hint;
+use super::odometer::Proof;
+use super::patches::Patches;
+use crate::scene::BodyId;
+
+/// Pairs whose patches stand in one list, which is written anew when one of their bodies has moved.
+pub const CHUNK: usize = 64;
+
+/// What the next comparison of two bodies can use.
+#[derive(Default)]
+pub struct Known {
+    /// That they were apart, if so.
+    pub apart: Option<Proof>,
+    pub hint: Hint,
+}
+
+/// Whose patch it is.
+#[derive(Clone, Copy)]
+pub struct Label {
+    /// Place of the pair.
+    pub pair: u32,
+    /// How far its law looks, see [`super::detect::Detector::detect`].
+    pub factor: f64,
+}
+
+/// What pairs of stones gave where they were looked at. Pairs of others stand there without points: they are looked at where they stand, in every call.
+pub type Kept = Patches<Label, Anchored>;
+
+#[derive(Default)]
+pub struct Pairs {
+    /// Of all bodies, ascending.
+    pub ids: Vec<BodyId>,
+    /// Two places among the ids, ascending.
+    pub places: Vec<(u32, u32)>,
+    /// By pair; none for those not worth remembering.
+    pub known: Vec<Option<Box<Known>>>,
+    /// By pair: whether `kept` tells what it gave where its bodies were looked at in the last call.
+    pub told: Vec<bool>,
+    /// By chunks of pairs.
+    pub kept: Vec<Kept>,
+}
+
+impl Pairs {
+    /// Other bodies, or other pairs of them, which `find` writes into a list: what is known of pairs that stay is kept.
+    pub fn renew(&mut self, ids: Vec<BodyId>, find: impl FnOnce(&mut Vec<(u32, u32)>)) {
+        let mut old = std::mem::replace(self, Self { ids, ..Self::default() });
+        find(&mut self.places);
+        let of = |ids: &[BodyId], (i, j): (u32, u32)| (ids[i as usize], ids[j as usize]);
+        self.known.reserve(self.places.len());
+        self.told.reserve(self.places.len());
+        self.kept.resize_with(self.places.len().div_ceil(CHUNK), Patches::default);
+        let mut patches = old.kept.iter().flat_map(Patches::iter).peekable();
+        let mut next = 0;
+        for (place, &places) in self.places.iter().enumerate() {
+            let pair = of(&self.ids, places);
+            while next < old.places.len() && of(&old.ids, old.places[next]) < pair {
+                next += 1;
+            }
+            let stays = old.places.get(next).is_some_and(|&places| of(&old.ids, places) == pair);
+            self.known.push(if stays { old.known[next].take() } else { None });
+            self.told.push(stays && old.told[next]);
+            while patches.next_if(|patch| (patch.label.pair as usize) < next).is_some() {}
+            if let Some(patch) = patches.next_if(|patch| stays && patch.label.pair as usize == next) {
+                let label = Label { pair: place as u32, ..patch.label };
+                self.kept[place / CHUNK].push(label, patch.normal, patch.points.iter().copied());
+            }
+        }
+    }
+}
