@@ -82,12 +82,15 @@ impl<L: Copy, P> Patches<L, P> {
     {
         let start = self.points.len();
         self.points.extend(points);
-        let mut end = start;
-        for place in start..self.points.len() {
-            self.points[end] = self.points[place];
-            end += usize::from(stays(&self.points[place]));
+        let mut end = self.points.len();
+        if !self.points[start..].iter().all(&stays) {
+            end = start;
+            for place in start..self.points.len() {
+                self.points[end] = self.points[place];
+                end += usize::from(stays(&self.points[place]));
+            }
+            self.points.truncate(end);
         }
-        self.points.truncate(end);
         if end > start {
             self.heads.push(Head { label, normal, end: end as u32 });
         }

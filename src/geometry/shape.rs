@@ -81,7 +81,13 @@ impl Shape {
 
     /// Largest distance of a point of the shape from the body's origin (infinite for a half-space).
     pub fn bounding_radius(&self) -> f64 {
-        self.parts().map(|(pose, convex)| pose.position.norm() + convex.bounding_radius()).fold(0.0, f64::max)
+        match self {
+            Shape::Convex(convex) => convex.bounding_radius(),
+            Shape::Cluster(parts) => {
+                let radius = |part: &Part| part.pose.position.norm() + part.convex.bounding_radius();
+                parts.iter().map(radius).fold(0.0, f64::max)
+            }
+        }
     }
 
     /// Smallest axis-aligned box around the shape at `pose`.

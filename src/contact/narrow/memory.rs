@@ -23,7 +23,7 @@
 
 use super::axis::{Axes, EdgeAxis, Pair, Search, Separator, Start, lowest};
 use super::clip::OPPOSED_COSINE;
-use super::edges::{PlacedEdge, edge_axis};
+use super::edges::{PlacedEdge, crosses_plane, edge_axis};
 use super::plane::Corners;
 use crate::geometry::{Face, Mat3, Polyhedron, Vec3};
 use smallvec::SmallVec;
@@ -237,6 +237,10 @@ impl Near {
                 Some(ref edge_b) if edge_b.index == b => edge_b,
                 _ => placed.insert(pair.edge_of_b(b)),
             };
+            // Mostly not, which needs no more of the edge than its normals.
+            if !crosses_plane(&pair.normals_of_a(a), edge_b) {
+                continue;
+            }
             let Some((normal, separation)) = edge_axis(&pair.edge_of_a(a), edge_b) else { continue };
             if separation > margin {
                 return None;

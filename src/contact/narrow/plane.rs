@@ -20,16 +20,16 @@ pub struct Corners {
     height: f64,
     margin: f64,
     budget: f64,
-    /// Ascending.
-    vertices: SmallVec<[u32; 12]>,
+    /// Ascending, each with its place: what stands side by side is read sooner than one by one.
+    vertices: SmallVec<[(u32, Vec3); 6]>,
 }
 
 impl Corners {
     fn new(polyhedron: &Polyhedron, normal: Vec3, height: f64, margin: f64) -> Self {
         let budget = BUDGET * polyhedron.bounding_radius;
-        let can_be_near = |vertex: &Vec3| normal.dot(vertex) + height <= margin + budget;
-        let vertices = (0..).zip(&polyhedron.vertices).filter(|(_, vertex)| can_be_near(vertex));
-        Self { normal, height, margin, budget, vertices: vertices.map(|(index, _)| index).collect() }
+        let can_be_near = |(_, vertex): &(u32, Vec3)| normal.dot(vertex) + height <= margin + budget;
+        let vertices = (0..).zip(polyhedron.vertices.iter().copied()).filter(can_be_near).collect();
+        Self { normal, height, margin, budget, vertices }
     }
 
     /// Whether no other vertex can be within the margin.
@@ -59,11 +59,11 @@ pub fn polyhedron_on_plane(
         Memory::OnPlane(corners) if corners.suffice(polyhedron, &normal_body, height, margin) => corners,
         _ => memory.write_corners(Corners::new(polyhedron, normal_body, height, margin)),
     };
-    let mut near: SmallVec<[(usize, f64); 32]> = SmallVec::new();
-    for &index in &corners.vertices {
-        let gap = normal_body.dot(&polyhedron.vertices[index as usize]) + height;
+    let mut near: SmallVec<[(u32, Vec3, f64); 16]> = SmallVec::new();
+    for &(index, vertex) in &corners.vertices {
+        let gap = normal_body.dot(&vertex) + height;
         if gap <= margin {
-            near.push((index as usize, gap));
+            near.push((index, vertex, gap));
         }
     }
     if near.is_empty() {
@@ -72,14 +72,14 @@ pub fn polyhedron_on_plane(
     let kept: SmallVec<[usize; MAX_POINTS]> = if near.len() <= MAX_POINTS {
         (0..near.len()).collect()
     } else {
-        reduce::keep(&normal_body, near.iter().map(|&(index, gap)| (polyhedron.vertices[index], gap)))
+        reduce::keep(&normal_body, near.iter().map(|&(_, vertex, gap)| (vertex, gap)))
     };
     let points = kept
         .iter()
-        .map(|&index| {
-            let (vertex, gap) = near[index];
-            let on_b = pose.point(&polyhedron.vertices[vertex]);
-            let feature = identify(Feature::Face(0), Feature::Vertex(vertex as u32));
+        .map(|&place| {
+            let (index, vertex, gap) = near[place];
+            let on_b = pose.point(&vertex);
+            let feature = identify(Feature::Face(0), Feature::Vertex(index));
             PatchPoint { feature, on_a: on_b - normal * gap, on_b, gap }
         })
         .collect();
