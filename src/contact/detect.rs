@@ -73,6 +73,8 @@ pub struct Detector {
     /// Somewhat wider boxes, and the pairs of them that overlap: found anew when a box has left its wide one.
     wide: Vec<Aabb>,
     pairs: Pairs,
+    /// Room to find others in.
+    pairs_before: Pairs,
     /// By chunks of pairs.
     found: Vec<Contacts>,
 }
@@ -147,9 +149,10 @@ impl Detector {
             self.movable.extend(movable);
             self.wide.clear();
             self.wide.extend(order.iter().zip(&*boxes).map(|(slot, bounds)| at(slot).widened(bounds)));
-            let ids = order.iter().map(|slot| at(slot).body.id).collect();
+            let ids = order.iter().map(|slot| at(slot).body.id);
             // In the order of ids, so the pairs come out in the order of the keys.
-            self.pairs.renew(ids, |places| self.broad.pairs(&self.wide, &self.movable, places));
+            let find = |places: &mut _| self.broad.pairs(&self.wide, &self.movable, places);
+            self.pairs.renew(ids, find, &mut self.pairs_before);
         }
     }
 }

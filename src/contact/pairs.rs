@@ -44,14 +44,19 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// Other bodies, or other pairs of them, which `find` writes into a list: what is known of pairs that stay is kept.
-    pub fn renew(&mut self, ids: Vec<BodyId>, find: impl FnOnce(&mut Vec<(u32, u32)>)) {
-        let mut old = std::mem::replace(self, Self { ids, ..Self::default() });
+    /// Other bodies, or other pairs of them, which `find` writes into a list: what is known of pairs that stay is kept. `old` is room to work in.
+    pub fn renew(
+        &mut self,
+        ids: impl Iterator<Item = BodyId>,
+        find: impl FnOnce(&mut Vec<(u32, u32)>),
+        old: &mut Pairs,
+    ) {
+        std::mem::swap(self, old);
+        self.clear();
+        self.ids.extend(ids);
         find(&mut self.places);
-        let of = |ids: &[BodyId], (i, j): (u32, u32)| (ids[i as usize], ids[j as usize]);
-        self.known.reserve(self.places.len());
-        self.told.reserve(self.places.len());
         self.kept.resize_with(self.places.len().div_ceil(CHUNK), Patches::default);
+        let of = |ids: &[BodyId], (i, j): (u32, u32)| (ids[i as usize], ids[j as usize]);
         let mut patches = old.kept.iter().flat_map(Patches::iter).peekable();
         let mut next = 0;
         for (place, &places) in self.places.iter().enumerate() {
@@ -60,13 +65,25 @@ impl Pairs {
                 next += 1;
             }
             let stays = old.places.get(next).is_some_and(|&places| of(&old.ids, places) == pair);
-            self.known.push(if stays { old.known[next].take() } else { None });
-            self.told.push(stays && old.told[next]);
             while patches.next_if(|patch| (patch.label.pair as usize) < next).is_some() {}
-            if let Some(patch) = patches.next_if(|patch| stays && patch.label.pair as usize == next) {
+            let patch = patches.next_if(|patch| stays && patch.label.pair as usize == next);
+            // What has no points is told sooner than carried over.
+            let told = stays && old.told[next] && patch.is_none_or(|patch| !patch.points.is_empty());
+            if let Some(patch) = patch.filter(|_| told) {
                 let label = Label { pair: place as u32, ..patch.label };
                 self.kept[place / CHUNK].push(label, patch.normal, patch.points.iter().copied());
             }
+            self.known.push(if stays { old.known[next].take() } else { None });
+            self.told.push(told);
         }
+    }
+
+    fn clear(&mut self) {
+        let Self { ids, places, known, told, kept } = self;
+        ids.clear();
+        places.clear();
+        known.clear();
+        told.clear();
+        kept.iter_mut().for_each(Patches::clear);
     }
 }

@@ -70,7 +70,7 @@ impl<L: Copy, P> Patches<L, P> {
         self.heads.push(Head { label, normal, end: self.points.len() as u32 });
     }
 
-    /// Adds those points of a patch that `stay`, if there are any. First all, without a question in between: mostly all stay.
+    /// Adds those points of a patch that stay, if there are any. First all, without a question in between: mostly all stay.
     pub fn push_some(
         &mut self,
         label: L,

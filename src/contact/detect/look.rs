@@ -103,7 +103,7 @@ where
         let [a, b] = pair.candidates;
         let factor = || if self.is_owned(pair) { (self.meet)(a.body, b.body) } else { None };
         let label = |factor: f64| Label { pair: label, factor };
-        // Only two stones are worth remembering: everything else is cheap, and clusters have several pairs of parts.
+        // Only what two stones give is kept: everything else is cheap, and clusters have several pairs of parts.
         let (
             Shape::Convex(one @ Convex::Polyhedron(shape_a)),
             Shape::Convex(other @ Convex::Polyhedron(shape_b)),
@@ -159,14 +159,13 @@ where
     /// Bodies that are not two stones, where they stand.
     fn collide_parts(&self, pair: &Pair, margin: f64, known: &mut Option<Box<Known>>, contacts: &mut Found) {
         let [a, b] = pair.candidates.map(|candidate| candidate.body);
-        let mut touch = |parts: [u16; 2], patch: Option<Patch>| {
+        // By reference: a patch is a long thing to carry about.
+        let mut touch = |parts: [u16; 2], Patch { normal, points }: &Patch| {
             let label = (self.key(pair, parts), pair.slots);
-            patch.iter().for_each(|Patch { normal, points }| {
-                contacts.push(label, *normal, points.iter().map(ContactPoint::from));
-            });
+            contacts.push(label, *normal, points.iter().map(ContactPoint::from));
         };
-        let mut none = Hint::default();
         if let (Shape::Convex(one), Shape::Convex(other)) = (&a.shape, &b.shape) {
+            let mut none = Hint::default();
             // A stone on a wall remembers which of its corners are near.
             let hint = match (one, other) {
                 (Convex::HalfSpace, Convex::Polyhedron(_)) | (Convex::Polyhedron(_), Convex::HalfSpace) => {
@@ -174,14 +173,19 @@ where
                 }
                 _ => &mut none,
             };
-            return touch([0, 0], collide((one, &a.pose), (other, &b.pose), margin, hint));
+            if let Some(patch) = &collide((one, &a.pose), (other, &b.pose), margin, hint) {
+                touch([0, 0], patch);
+            }
+            return;
         }
         for (part_a, (inner_a, convex_a)) in (0..).zip(a.shape.parts()) {
             let pose_a = a.pose.compose(&inner_a);
             for (part_b, (inner_b, convex_b)) in (0..).zip(b.shape.parts()) {
                 let pose_b = b.pose.compose(&inner_b);
-                none = Hint::default();
-                touch([part_a, part_b], collide((convex_a, &pose_a), (convex_b, &pose_b), margin, &mut none));
+                let hint = &mut Hint::default();
+                if let Some(patch) = &collide((convex_a, &pose_a), (convex_b, &pose_b), margin, hint) {
+                    touch([part_a, part_b], patch);
+                }
             }
         }
     }
