@@ -5,6 +5,7 @@
 //! intersection of the two inflated boxes; bodies present there are present on that rank.
 
 mod look;
+mod parts;
 
 pub use super::anchor::Candidate;
 use super::broad::BroadPhase;
@@ -16,6 +17,7 @@ use super::patches::Labelled;
 use crate::geometry::{Aabb, Vec3};
 use crate::scene::{Body, BodyId, ManifoldKey};
 use look::Look;
+use parts::Parts;
 use rayon::prelude::*;
 
 /// A contact patch between two convex parts. The body with the lower id stands first.
@@ -70,6 +72,7 @@ pub struct Detector {
     movable: Vec<bool>,
     /// From where bodies are looked at to where they stand.
     carries: Vec<Carry>,
+    parts: Parts,
     /// Somewhat wider boxes, and the pairs of them that overlap: found anew when a box has left its wide one.
     wide: Vec<Aabb>,
     pairs: Pairs,
@@ -93,8 +96,8 @@ impl Detector {
     ) -> &[Contacts] {
         self.put_in_order(candidates);
         self.look_around(candidates);
-        let Self { order, boxes, pairs, odometer, carries, found, .. } = self;
-        let look = Look { candidates, ids: &pairs.ids, order, boxes, odometer, carries, owns, meet };
+        let Self { order, boxes, pairs, odometer, carries, parts, found, .. } = self;
+        let look = Look { candidates, ids: &pairs.ids, order, boxes, odometer, carries, parts, owns, meet };
         found.resize_with(pairs.kept.len(), Contacts::default);
         let pairs = (pairs.places.par_chunks(CHUNK), pairs.known.par_chunks_mut(CHUNK))
             .into_par_iter()
@@ -127,7 +130,7 @@ impl Detector {
 
     /// Boxes, pairs of boxes and motions. What bodies that have stayed where they are looked at gave the last time is not worked out again.
     fn look_around(&mut self, candidates: &[Candidate]) {
-        let Self { order, boxes, odometer, carries, .. } = self;
+        let Self { order, boxes, odometer, carries, parts, .. } = self;
         let at = |&slot: &u32| &candidates[slot as usize];
         let same =
             odometer.advance(order.iter().map(at).map(|one| (one.body.id, one.pose(), one.reach_there())));
@@ -138,6 +141,7 @@ impl Detector {
             }
         });
         order.par_iter().with_min_len(256).map(|slot| at(slot).carry()).collect_into_vec(carries);
+        parts.place(order.iter().map(|slot| at(slot).body));
         let movable = order.iter().map(|slot| at(slot).movable);
         let same = same && movable.clone().eq(self.movable.iter().copied());
         if same && odometer.all_still() {

@@ -26,7 +26,7 @@ pub struct Label {
     pub factor: f64,
 }
 
-/// What pairs of stones gave where they were looked at. Pairs of others stand there without points: they are looked at where they stand, in every call.
+/// What pairs of stones gave where they were looked at.
 pub type Kept = Patches<Label, Anchored>;
 
 #[derive(Default)]
@@ -37,7 +37,7 @@ pub struct Pairs {
     pub places: Vec<(u32, u32)>,
     /// By pair; none for those not worth remembering.
     pub known: Vec<Option<Box<Known>>>,
-    /// By pair: whether `kept` tells what it gave where its bodies were looked at in the last call.
+    /// By pair: whether `kept` tells what it gave where its bodies were looked at in the last call. Never of others than stones whose boxes overlap.
     pub told: Vec<bool>,
     /// By chunks of pairs.
     pub kept: Vec<Kept>,
@@ -67,8 +67,7 @@ impl Pairs {
             let stays = old.places.get(next).is_some_and(|&places| of(&old.ids, places) == pair);
             while patches.next_if(|patch| (patch.label.pair as usize) < next).is_some() {}
             let patch = patches.next_if(|patch| stays && patch.label.pair as usize == next);
-            // What has no points is told sooner than carried over.
-            let told = stays && old.told[next] && patch.is_none_or(|patch| !patch.points.is_empty());
+            let told = stays && old.told[next];
             if let Some(patch) = patch.filter(|_| told) {
                 let label = Label { pair: place as u32, ..patch.label };
                 self.kept[place / CHUNK].push(label, patch.normal, patch.points.iter().copied());

@@ -57,17 +57,17 @@ impl<L: Copy, P> Patches<L, P> {
         })
     }
 
-    /// The one that was added last.
-    pub fn last(&self) -> Option<Labelled<'_, L, P>> {
-        let (&Head { label, normal, .. }, others) = self.heads.split_last()?;
-        let start = others.last().map_or(0, |head| head.end as usize);
-        Some(Labelled { label, normal, points: &self.points[start..] })
-    }
-
     /// Adds a patch, which may have no points.
-    pub fn push(&mut self, label: L, normal: Vec3, points: impl IntoIterator<Item = P>) {
+    pub fn push(
+        &mut self,
+        label: L,
+        normal: Vec3,
+        points: impl IntoIterator<Item = P>,
+    ) -> Labelled<'_, L, P> {
+        let start = self.points.len();
         self.points.extend(points);
         self.heads.push(Head { label, normal, end: self.points.len() as u32 });
+        Labelled { label, normal, points: &self.points[start..] }
     }
 
     /// Adds those points of a patch that stay, if there are any. First all, without a question in between: mostly all stay.
@@ -106,9 +106,8 @@ mod tests {
         let lists = [&[1.0, 2.0][..], &[], &[3.0], &[]];
         let (mut all, mut some) = (Patches::default(), Patches::default());
         for (label, points) in (0..).zip(lists) {
-            all.push(label, Vec3::z(), points.iter().copied());
+            let last = all.push(label, Vec3::z(), points.iter().copied());
             some.push_some(label, Vec3::z(), points.iter().copied(), |&point| point != 2.0);
-            let last = all.last().expect("just added");
             assert_eq!((last.label, last.points), (label, points));
         }
         let read = |patches: &Patches<u32, f64>| {

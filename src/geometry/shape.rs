@@ -79,6 +79,14 @@ impl Shape {
         single.into_iter().chain(cluster.iter().map(|part| (part.pose, &part.convex)))
     }
 
+    /// One of them.
+    pub fn part(&self, index: usize) -> &Convex {
+        match self {
+            Shape::Convex(convex) => convex,
+            Shape::Cluster(parts) => &parts[index].convex,
+        }
+    }
+
     /// Largest distance of a point of the shape from the body's origin (infinite for a half-space).
     pub fn bounding_radius(&self) -> f64 {
         match self {

@@ -1,12 +1,13 @@
 //! What the bodies of a pair give. Where both have stayed where they are looked at, that is what they gave in the last call, carried along.
 
+use super::parts::Parts;
 use crate::contact::anchor::Candidate;
 use crate::contact::carry::{Anchored, Carry, ContactPoint};
 use crate::contact::narrow::{Hint, Patch, collide};
 use crate::contact::odometer::{Odometer, Proof};
 use crate::contact::pairs::{Kept, Known, Label};
 use crate::contact::patches::{Labelled, Patches};
-use crate::geometry::{Aabb, Convex, Shape, Vec3};
+use crate::geometry::{Aabb, Convex, Pose, Shape, Vec3};
 use crate::scene::{Body, BodyId, ManifoldKey};
 
 /// All bodies of a call.
@@ -19,6 +20,7 @@ pub struct Look<'a, O, M> {
     pub boxes: &'a [Aabb],
     pub odometer: &'a Odometer,
     pub carries: &'a [Carry],
+    pub parts: &'a Parts,
     /// Of [`super::Detector::detect`].
     pub owns: O,
     pub meet: M,
@@ -59,8 +61,7 @@ where
         let is_still = |&(i, j): &(u32, u32)| self.odometer.is_still(i) && self.odometer.is_still(j);
         if places.iter().zip(&*told).all(|(places, told)| *told && is_still(places)) {
             for patch in kept.iter() {
-                let place = (patch.label.pair - first) as usize;
-                self.tell(&self.pair(places[place]), patch, &mut known[place], contacts);
+                self.tell_again(&self.pair(places[(patch.label.pair - first) as usize]), patch, contacts);
             }
             return;
         }
@@ -70,14 +71,11 @@ where
         for (label, (places, (known, told))) in (first..).zip(places.iter().zip(known.iter_mut().zip(told))) {
             let last = before.next_if(|patch| patch.label.pair == label);
             let pair = self.pair(*places);
-            let count = kept.len();
-            if *told && is_still(places) {
-                last.iter().for_each(|last| kept.push(last.label, last.normal, last.points.iter().copied()));
-            } else {
-                *told = self.compare(&pair, label, known, kept);
-            }
-            if let Some(patch) = kept.last().filter(|_| kept.len() > count) {
-                self.tell(&pair, patch, known, contacts);
+            if !(*told && is_still(places)) {
+                *told = self.compare(&pair, label, known, kept, contacts);
+            } else if let Some(last) = last {
+                kept.push(last.label, last.normal, last.points.iter().copied());
+                self.tell_again(&pair, last, contacts);
             }
         }
     }
@@ -94,24 +92,36 @@ where
         (self.owns)(a, b, &one.min.sup(&other.min))
     }
 
-    /// Keeps what two stones give where they are looked at; of others, that their boxes overlap. Whether it is known now.
-    fn compare(&self, pair: &Pair, label: u32, known: &mut Option<Box<Known>>, kept: &mut Kept) -> bool {
+    /// How far the law of a pair looks, if it is ours and has one.
+    fn factor(&self, pair: &Pair) -> Option<f64> {
+        let [a, b] = pair.candidates.map(|candidate| candidate.body);
+        if self.is_owned(pair) { (self.meet)(a, b) } else { None }
+    }
+
+    /// Adds the contacts of a pair to the list, and keeps what two stones give where they are looked at. Whether it is known now.
+    fn compare(
+        &self,
+        pair: &Pair,
+        label: u32,
+        known: &mut Option<Box<Known>>,
+        kept: &mut Kept,
+        contacts: &mut Found,
+    ) -> bool {
         let [one, other] = pair.places.map(|place| &self.boxes[place as usize]);
         if !one.overlaps(other) {
             return true;
         }
         let [a, b] = pair.candidates;
-        let factor = || if self.is_owned(pair) { (self.meet)(a.body, b.body) } else { None };
-        let label = |factor: f64| Label { pair: label, factor };
         // Only what two stones give is kept: everything else is cheap, and clusters have several pairs of parts.
         let (
             Shape::Convex(one @ Convex::Polyhedron(shape_a)),
             Shape::Convex(other @ Convex::Polyhedron(shape_b)),
         ) = (&a.body.shape, &b.body.shape)
         else {
-            let factor = factor();
-            factor.iter().for_each(|&factor| kept.push(label(factor), Vec3::zeros(), None));
-            return factor.is_some();
+            if let Some(factor) = self.factor(pair) {
+                self.collide_here(pair, factor, known, contacts);
+            }
+            return false;
         };
         let known = known.get_or_insert_default();
         let [i, j] = pair.places;
@@ -121,7 +131,7 @@ where
         if known.apart.is_some_and(|proof| proof.holds(way, reach)) {
             return true;
         }
-        let Some(factor) = factor() else { return false };
+        let Some(factor) = self.factor(pair) else { return false };
         let [margin, _] = Candidate::margins([a, b], factor);
         let patch = collide((one, a.pose()), (other, b.pose()), margin, &mut known.hint);
         let between = b.pose().position - a.pose().position;
@@ -129,27 +139,23 @@ where
         let gap = known.hint.gap().filter(|_| patch.is_none());
         known.apart = gap.map(|gap| Proof::new(gap, &between, radii, way));
         if let Some(Patch { normal, points }) = patch {
-            kept.push(label(factor), normal, points.into_iter().map(Anchored::from));
+            let points = points.into_iter().map(Anchored::from);
+            self.tell(pair, kept.push(Label { pair: label, factor }, normal, points), contacts);
         }
         true
     }
 
-    /// Adds the contacts of a pair to the list.
-    fn tell(
-        &self,
-        pair: &Pair,
-        patch: Labelled<Label, Anchored>,
-        known: &mut Option<Box<Known>>,
-        contacts: &mut Found,
-    ) {
-        if !self.is_owned(pair) {
-            return;
+    /// What was kept of a pair, which may have become that of another rank.
+    fn tell_again(&self, pair: &Pair, patch: Labelled<Label, Anchored>, contacts: &mut Found) {
+        if self.is_owned(pair) {
+            self.tell(pair, patch, contacts);
         }
+    }
+
+    /// Adds the contacts of two stones to the list.
+    fn tell(&self, pair: &Pair, patch: Labelled<Label, Anchored>, contacts: &mut Found) {
         let Labelled { label, normal, points } = patch;
         let [_, margin] = Candidate::margins(pair.candidates, label.factor);
-        if points.is_empty() {
-            return self.collide_parts(pair, margin, known, contacts);
-        }
         let carries = pair.places.map(|place| &self.carries[place as usize]);
         let carried = points.iter().map(|point| point.carried(&normal, carries));
         let label = (self.key(pair, [0, 0]), pair.slots);
@@ -157,11 +163,12 @@ where
     }
 
     /// Bodies that are not two stones, where they stand.
-    fn collide_parts(&self, pair: &Pair, margin: f64, known: &mut Option<Box<Known>>, contacts: &mut Found) {
+    fn collide_here(&self, pair: &Pair, factor: f64, known: &mut Option<Box<Known>>, contacts: &mut Found) {
         let [a, b] = pair.candidates.map(|candidate| candidate.body);
+        let [_, margin] = Candidate::margins(pair.candidates, factor);
         // By reference: a patch is a long thing to carry about.
-        let mut touch = |parts: [u16; 2], Patch { normal, points }: &Patch| {
-            let label = (self.key(pair, parts), pair.slots);
+        let mut touch = |parts: [usize; 2], Patch { normal, points }: &Patch| {
+            let label = (self.key(pair, parts.map(|part| part as u16)), pair.slots);
             contacts.push(label, *normal, points.iter().map(ContactPoint::from));
         };
         if let (Shape::Convex(one), Shape::Convex(other)) = (&a.shape, &b.shape) {
@@ -178,12 +185,16 @@ where
             }
             return;
         }
-        for (part_a, (inner_a, convex_a)) in (0..).zip(a.shape.parts()) {
-            let pose_a = a.pose.compose(&inner_a);
-            for (part_b, (inner_b, convex_b)) in (0..).zip(b.shape.parts()) {
-                let pose_b = b.pose.compose(&inner_b);
-                let hint = &mut Hint::default();
-                if let Some(patch) = &collide((convex_a, &pose_a), (convex_b, &pose_b), margin, hint) {
+        let alone = [a, b].map(|body| body.pose.compose(&Pose::identity()));
+        let [poses_a, poses_b] = [0, 1].map(|k| match self.parts.of(pair.places[k]) {
+            [] => std::slice::from_ref(&alone[k]),
+            parts => parts,
+        });
+        for (part_a, pose_a) in poses_a.iter().enumerate() {
+            let one = (a.shape.part(part_a), pose_a);
+            for (part_b, pose_b) in poses_b.iter().enumerate() {
+                let other = (b.shape.part(part_b), pose_b);
+                if let Some(patch) = &collide(one, other, margin, &mut Hint::default()) {
                     touch([part_a, part_b], patch);
                 }
             }
