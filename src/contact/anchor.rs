@@ -103,14 +103,12 @@ impl<'a> Candidate<'a> {
         [factor * there + 2.0 * slack, factor * here]
     }
 
-    /// From where the body is looked at to where it stands.
-    pub fn carry(&self) -> Carry {
+    /// From where the body is looked at to where it stands, unless that is there.
+    pub fn carry(&self) -> Option<Carry> {
         let to = &self.body.pose;
-        let Some(Anchor { pose: from, .. }) = self.anchor().filter(|anchor| anchor.pose != *to) else {
-            return Carry::default();
-        };
+        let Anchor { pose: from, .. } = self.anchor().filter(|anchor| anchor.pose != *to)?;
         let turn = (to.rotation * from.rotation.inverse()).to_rotation_matrix().into_inner();
-        Carry::new(&from.position, &(to.position - from.position), &(turn - Mat3::identity()))
+        Some(Carry::new(&from.position, &(to.position - from.position), &(turn - Mat3::identity())))
     }
 }
 

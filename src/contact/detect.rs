@@ -9,7 +9,7 @@ mod parts;
 
 pub use super::anchor::Candidate;
 use super::broad::BroadPhase;
-use super::carry::Carry;
+use super::carry::Carries;
 pub use super::carry::ContactPoint;
 use super::odometer::Odometer;
 use super::pairs::{CHUNK, Kept, Pairs};
@@ -71,7 +71,7 @@ pub struct Detector {
     boxes: Vec<Aabb>,
     movable: Vec<bool>,
     /// From where bodies are looked at to where they stand.
-    carries: Vec<Carry>,
+    carries: Carries,
     parts: Parts,
     /// Somewhat wider boxes, and the pairs of them that overlap: found anew when a box has left its wide one.
     wide: Vec<Aabb>,
@@ -140,7 +140,7 @@ impl Detector {
                 *bounds = at(&order[place]).bounds();
             }
         });
-        order.par_iter().with_min_len(256).map(|slot| at(slot).carry()).collect_into_vec(carries);
+        carries.renew(order.par_iter().with_min_len(256).map(|slot| at(slot).carry()));
         parts.place(order.iter().map(|slot| at(slot).body));
         let movable = order.iter().map(|slot| at(slot).movable);
         let same = same && movable.clone().eq(self.movable.iter().copied());

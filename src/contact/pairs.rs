@@ -65,12 +65,14 @@ impl Pairs {
                 next += 1;
             }
             let stays = old.places.get(next).is_some_and(|&places| of(&old.ids, places) == pair);
-            while patches.next_if(|patch| (patch.label.pair as usize) < next).is_some() {}
-            let patch = patches.next_if(|patch| stays && patch.label.pair as usize == next);
             let told = stays && old.told[next];
-            if let Some(patch) = patch.filter(|_| told) {
-                let label = Label { pair: place as u32, ..patch.label };
-                self.kept[place / CHUNK].push(label, patch.normal, patch.points.iter().copied());
+            // Only then: a look at the next patch is a long thing to do for nothing.
+            if told {
+                while patches.next_if(|patch| (patch.label.pair as usize) < next).is_some() {}
+                if let Some(patch) = patches.next_if(|patch| patch.label.pair as usize == next) {
+                    let label = Label { pair: place as u32, ..patch.label };
+                    self.kept[place / CHUNK].push(label, patch.normal, patch.points.iter().copied());
+                }
             }
             self.known.push(if stays { old.known[next].take() } else { None });
             self.told.push(told);

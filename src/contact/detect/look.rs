@@ -2,7 +2,7 @@
 
 use super::parts::Parts;
 use crate::contact::anchor::Candidate;
-use crate::contact::carry::{Anchored, Carry, ContactPoint};
+use crate::contact::carry::{Anchored, Carries, ContactPoint};
 use crate::contact::narrow::{Hint, Patch, collide};
 use crate::contact::odometer::{Odometer, Proof};
 use crate::contact::pairs::{Kept, Known, Label};
@@ -19,7 +19,7 @@ pub struct Look<'a, O, M> {
     pub order: &'a [u32],
     pub boxes: &'a [Aabb],
     pub odometer: &'a Odometer,
-    pub carries: &'a [Carry],
+    pub carries: &'a Carries,
     pub parts: &'a Parts,
     /// Of [`super::Detector::detect`].
     pub owns: O,
@@ -69,7 +69,7 @@ where
         kept.clear();
         let mut before = before.iter().peekable();
         for (label, (places, (known, told))) in (first..).zip(places.iter().zip(known.iter_mut().zip(told))) {
-            let last = before.next_if(|patch| patch.label.pair == label);
+            let last = if *told { before.next_if(|patch| patch.label.pair == label) } else { None };
             let pair = self.pair(*places);
             if !(*told && is_still(places)) {
                 *told = self.compare(&pair, label, known, kept, contacts);
@@ -156,7 +156,7 @@ where
     fn tell(&self, pair: &Pair, patch: Labelled<Label, Anchored>, contacts: &mut Found) {
         let Labelled { label, normal, points } = patch;
         let [_, margin] = Candidate::margins(pair.candidates, label.factor);
-        let carries = pair.places.map(|place| &self.carries[place as usize]);
+        let carries = pair.places.map(|place| self.carries.of(place));
         let carried = points.iter().map(|point| point.carried(&normal, carries));
         let label = (self.key(pair, [0, 0]), pair.slots);
         contacts.push_some(label, normal, carried, |point| point.gap <= margin);
