@@ -124,9 +124,11 @@ impl Memory {
         })
     }
 
-    /// In place of what was there.
-    pub fn write_corners(&mut self, corners: Corners) -> &Corners {
-        *self = Memory::OnPlane(Box::new(corners));
+    /// Those that do not suffice for anything if there are none.
+    pub fn corners(&mut self) -> &mut Corners {
+        if !matches!(self, Memory::OnPlane(_)) {
+            *self = Memory::OnPlane(Box::default());
+        }
         let Memory::OnPlane(corners) = self else { unreachable!("just made") };
         corners
     }

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 const BUDGET: f64 = 0.02;
 
 /// The vertices of a polyhedron that can be near a half-space.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Corners {
     /// n and h when this was written, and the margin and D.
     normal: Vec3,
@@ -25,11 +25,13 @@ pub struct Corners {
 }
 
 impl Corners {
-    fn new(polyhedron: &Polyhedron, normal: Vec3, height: f64, margin: f64) -> Self {
+    fn write(&mut self, polyhedron: &Polyhedron, normal: Vec3, height: f64, margin: f64) {
         let budget = BUDGET * polyhedron.bounding_radius;
         let can_be_near = |(_, vertex): &(u32, Vec3)| normal.dot(vertex) + height <= margin + budget;
-        let vertices = (0..).zip(polyhedron.vertices.iter().copied()).filter(can_be_near).collect();
-        Self { normal, height, margin, budget, vertices }
+        let mut vertices = std::mem::take(&mut self.vertices);
+        vertices.clear();
+        vertices.extend((0..).zip(polyhedron.vertices.iter().copied()).filter(can_be_near));
+        *self = Self { normal, height, margin, budget, vertices };
     }
 
     /// Whether no other vertex can be within the margin.
@@ -55,10 +57,10 @@ pub fn polyhedron_on_plane(
         return None;
     }
     let normal_body = pose.inverse_direction(&normal);
-    let corners = match memory {
-        Memory::OnPlane(corners) if corners.suffice(polyhedron, &normal_body, height, margin) => corners,
-        _ => memory.write_corners(Corners::new(polyhedron, normal_body, height, margin)),
-    };
+    let corners = memory.corners();
+    if !corners.suffice(polyhedron, &normal_body, height, margin) {
+        corners.write(polyhedron, normal_body, height, margin);
+    }
     let mut near: SmallVec<[(u32, Vec3, f64); 16]> = SmallVec::new();
     for &(index, vertex) in &corners.vertices {
         let gap = normal_body.dot(&vertex) + height;
