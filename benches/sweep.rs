@@ -48,7 +48,7 @@ fn speeds(ready: &Ready, problem: &Problem) {
     let mut detector = Detector::default();
     for _ in 0..3 {
         let start = Instant::now();
-        let found = ready.detect(&mut detector).len();
+        let found: usize = ready.detect(&mut detector).iter().map(|contacts| contacts.len()).sum();
         println!("detect: {:.2} ms, {found} patches", start.elapsed().as_secs_f64() * 1e3);
     }
     println!("copying memory: {:.1} GB/s", bandwidth());

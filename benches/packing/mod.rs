@@ -3,7 +3,7 @@
 // Each bench uses a part of this.
 #![allow(dead_code)]
 
-use breccia::contact::detect::{Candidate, Contact, Detector};
+use breccia::contact::detect::{Candidate, Contacts, Detector};
 use breccia::geometry::{Convex, Pose, Quat, Shape, Vec3, hull::convex_hull};
 use breccia::output::StateFile;
 use breccia::scene::*;
@@ -42,7 +42,7 @@ impl Ready {
         bodies.zip(&self.free).map(candidate).collect()
     }
 
-    pub fn detect(&self, detector: &mut Detector) -> Vec<Contact> {
+    pub fn detect<'d>(&self, detector: &'d mut Detector) -> &'d [Contacts] {
         detector.detect(&self.candidates(), |_, _, _| true, |_, _| Some(1.0))
     }
 
@@ -55,10 +55,11 @@ impl Ready {
     pub fn problem_from(&self, warm_start: bool) -> Problem {
         let machines = Machines::default();
         let candidates = self.candidates();
-        let contacts = self.detect(&mut Detector::default());
+        let mut detector = Detector::default();
+        let contacts = self.detect(&mut detector);
         let free_velocity: Vec<Twist> = self.free.iter().map(|(_, twist)| *twist).collect();
         let assembled = assemble::assemble(
-            &contacts,
+            contacts,
             self.free.iter().map(|(inertia, _)| *inertia).collect(),
             free_velocity.clone(),
             &assemble::Parts {

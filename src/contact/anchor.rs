@@ -22,6 +22,7 @@
 //! Anchors are part of a body, of its digest and of checkpoints. So contacts are a function of the bodies alone, whichever rank looks for them, and
 //! whether or not the run was stopped in between.
 
+use super::carry::Carry;
 use super::odometer;
 use crate::geometry::{Aabb, Convex, Mat3, Pose, Shape, Vec3};
 use crate::scene::{Anchor, Body, Motion};
@@ -102,16 +103,12 @@ impl<'a> Candidate<'a> {
         [factor * there + 2.0 * slack, factor * here]
     }
 
-    /// From where the body is looked at to where it stands; none if that is the same.
+    /// From where the body is looked at to where it stands, unless that is there.
     pub fn carry(&self) -> Option<Carry> {
-        let Anchor { pose: from, .. } = self.anchor()?;
         let to = &self.body.pose;
-        (from != to).then(|| Carry {
-            origin: from.position,
-            shift: to.position - from.position,
-            turn: (to.rotation * from.rotation.inverse()).to_rotation_matrix().into_inner()
-                - Mat3::identity(),
-        })
+        let Anchor { pose: from, .. } = self.anchor().filter(|anchor| anchor.pose != *to)?;
+        let turn = (to.rotation * from.rotation.inverse()).to_rotation_matrix().into_inner();
+        Some(Carry::new(&from.position, &(to.position - from.position), &(turn - Mat3::identity())))
     }
 }
 
@@ -132,20 +129,4 @@ fn bounds(shape: &Shape, pose: &Pose) -> Aabb {
         }
     }
     bounds
-}
-
-/// The small motion of a body since its anchor.
-#[derive(Clone, Copy, Debug)]
-pub struct Carry {
-    origin: Vec3,
-    shift: Vec3,
-    /// Rotation matrix less the identity.
-    turn: Mat3,
-}
-
-impl Carry {
-    /// δ of (2).
-    pub fn displacement(&self, point: &Vec3) -> Vec3 {
-        self.turn * (point - self.origin) + self.shift
-    }
 }

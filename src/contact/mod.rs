@@ -17,10 +17,12 @@
 
 pub mod anchor;
 pub mod broad;
+mod carry;
 pub mod detect;
-mod hints;
 pub mod narrow;
 mod odometer;
+mod pairs;
+mod patches;
 
 pub use broad::BroadPhase;
 pub use narrow::{Hint, MAX_POINTS, Patch, PatchPoint, collide};

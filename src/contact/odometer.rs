@@ -34,6 +34,8 @@ pub struct Odometer {
     /// Ascending by id.
     ways: Vec<Entry>,
     before: Vec<Entry>,
+    /// In the same order: pose and reach are those of the last call.
+    still: Vec<bool>,
     all_still: bool,
 }
 
@@ -42,8 +44,6 @@ struct Entry {
     pose: Pose,
     reach: f64,
     way: Way,
-    /// Pose and reach are those of the last call.
-    still: bool,
 }
 
 impl Odometer {
@@ -53,6 +53,7 @@ impl Odometer {
         let mut before = self.before.iter().peekable();
         let (mut same, mut all_still) = (true, true);
         self.ways.clear();
+        self.still.clear();
         self.ways.extend(bodies.map(|(id, pose, reach)| {
             while before.next_if(|last| last.id < id).is_some() {
                 same = false;
@@ -66,7 +67,8 @@ impl Odometer {
                 Some(last) => (last.way + step(&last.pose, pose), false),
             };
             all_still &= still;
-            Entry { id, pose: *pose, reach, way, still }
+            self.still.push(still);
+            Entry { id, pose: *pose, reach, way }
         }));
         same &= before.next().is_none();
         self.all_still = all_still;
@@ -80,7 +82,7 @@ impl Odometer {
 
     /// Whether that body is looked at where it was in the last call, and as far.
     pub fn is_still(&self, place: u32) -> bool {
-        self.ways[place as usize].still
+        self.still[place as usize]
     }
 
     pub fn all_still(&self) -> bool {

@@ -1,6 +1,7 @@
 //! Pure shape mathematics: no scene, no contact law, no files.
 
 pub mod curve;
+pub mod four;
 pub mod grading;
 pub mod hull;
 pub mod icosphere;

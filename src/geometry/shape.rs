@@ -1,5 +1,6 @@
 //! What a body looks like: convex pieces in the body frame.
 
+use super::four::{Four, each, with};
 use super::{Aabb, Pose, Quat, Vec3};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -79,9 +80,23 @@ impl Shape {
         single.into_iter().chain(cluster.iter().map(|part| (part.pose, &part.convex)))
     }
 
+    /// One of them.
+    pub fn part(&self, index: usize) -> &Convex {
+        match self {
+            Shape::Convex(convex) => convex,
+            Shape::Cluster(parts) => &parts[index].convex,
+        }
+    }
+
     /// Largest distance of a point of the shape from the body's origin (infinite for a half-space).
     pub fn bounding_radius(&self) -> f64 {
-        self.parts().map(|(pose, convex)| pose.position.norm() + convex.bounding_radius()).fold(0.0, f64::max)
+        match self {
+            Shape::Convex(convex) => convex.bounding_radius(),
+            Shape::Cluster(parts) => {
+                let radius = |part: &Part| part.pose.position.norm() + part.convex.bounding_radius();
+                parts.iter().map(radius).fold(0.0, f64::max)
+            }
+        }
     }
 
     /// Smallest axis-aligned box around the shape at `pose`.
@@ -111,9 +126,17 @@ impl Convex {
             Convex::Polyhedron(polyhedron) => {
                 // A matrix turns many points for the price of a few quaternion products.
                 let rotation = pose.rotation.to_rotation_matrix().into_inner();
-                let turned = polyhedron.vertices.iter().map(|vertex| rotation * vertex);
-                let bounds = turned.fold(Aabb::empty(), |all, point| all.with_point(&point));
-                Aabb { min: bounds.min + pose.position, max: bounds.max + pose.position }
+                let turn = [0, 1, 2].map(|k| with(&rotation.column(k).into_owned(), 0.0));
+                let (mut min, mut max) = ([f64::INFINITY; 4], [f64::NEG_INFINITY; 4]);
+                for vertex in &polyhedron.vertices {
+                    let point =
+                        each(|k| turn[0][k] * vertex.x + turn[1][k] * vertex.y + turn[2][k] * vertex.z);
+                    // One instruction each, which `f64::min` is not.
+                    min = each(|k| if point[k] < min[k] { point[k] } else { min[k] });
+                    max = each(|k| if point[k] > max[k] { point[k] } else { max[k] });
+                }
+                let place = |corner: Four| Vec3::new(corner[0], corner[1], corner[2]) + pose.position;
+                Aabb { min: place(min), max: place(max) }
             }
             Convex::HalfSpace => {
                 Aabb { min: Vec3::repeat(f64::NEG_INFINITY), max: Vec3::repeat(f64::INFINITY) }

@@ -5,7 +5,7 @@
 
 use super::error::SetupError;
 use super::inventory::Inventory;
-use crate::contact::detect::{Candidate, Contact, Detector};
+use crate::contact::detect::{Candidate, Contact, Contacts, Detector};
 use crate::geometry::{Aabb, Vec3};
 use crate::mechanism::Mechanism;
 use crate::scene::{Body, BodyId, Motion, Scene};
@@ -50,7 +50,9 @@ pub(super) fn check(
         let law = scene.laws.between(a.material, b.material);
         law.filter(|_| may_meet(scene, mechanisms, a, b)).map(|_| 0.0)
     };
-    let contacts = Detector::default().detect(&candidates, owns, meet);
+    let mut detector = Detector::default();
+    let contacts =
+        detector.detect(&candidates, owns, meet).iter().flat_map(Contacts::iter).collect::<Vec<_>>();
     let (worst, count) = worst(&overlaps(&candidates, &contacts), comm);
     let Some(worst) = worst else { return Ok(()) };
     let [first, second] = [0, 1].map(|side| inventory.describe(BodyId(worst.ids[side]), worst.groups[side]));
@@ -72,7 +74,7 @@ fn may_meet(scene: &Scene, mechanisms: &[Mechanism], a: &Body, b: &Body) -> bool
 /// The pairs that are too deep, each once: the parts of clusters are in one run of contacts.
 fn overlaps(candidates: &[Candidate], contacts: &[Contact]) -> Vec<Overlap> {
     let pair = |parts: &[Contact]| {
-        let points = parts.iter().flat_map(|contact| &contact.patch.points);
+        let points = parts.iter().flat_map(|contact| contact.points);
         let depth = points.map(|point| -point.gap).fold(0.0, f64::max);
         let [a, b] = parts[0].slots.map(|slot| candidates[slot as usize].body);
         let tolerance = TOLERANCE * a.shape.bounding_radius().min(b.shape.bounding_radius());

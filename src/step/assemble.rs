@@ -2,7 +2,7 @@
 
 use super::impact::{Flight, Impact};
 use super::machines::Machines;
-use crate::contact::detect::{Candidate, Contact};
+use crate::contact::detect::{Candidate, Contact, ContactPoint, Contacts};
 use crate::geometry::{Aabb, Vec3, place_on_curve};
 use crate::scene::{
     Activation, Body, BodyId, ContactLaw, Impulses, ManifoldKey, Motion, Scene, StoredImpulse, StoredPoints,
@@ -34,8 +34,8 @@ pub fn home(bodies: [&Body; 2]) -> BodyId {
     if rank(bodies[0]) <= rank(bodies[1]) { bodies[0].id } else { bodies[1].id }
 }
 
-/// Contacts for one task of the parallel loop.
-const CHUNK: usize = 512;
+/// Lists of contacts for one task of the parallel loop.
+const CHUNK: usize = 16;
 
 #[derive(Default)]
 pub struct Assembled {
@@ -85,7 +85,7 @@ pub enum TakesPart {
 }
 
 pub fn assemble(
-    contacts: &[Contact],
+    contacts: &[Contacts],
     inertia: Vec<Inertia>,
     free_velocity: Vec<Twist>,
     parts: &Parts,
@@ -119,14 +119,14 @@ fn places(candidates: &[Candidate]) -> Vec<u32> {
 }
 
 /// Some contacts, without the bodies.
-fn piece(contacts: &[Contact], parts: &Parts) -> Assembled {
+fn piece(contacts: &[Contacts], parts: &Parts) -> Assembled {
     let mut assembled = Assembled::default();
-    let points = contacts.iter().map(|contact| contact.patch.points.len()).sum();
-    assembled.problem.manifolds.reserve(contacts.len());
+    let points = contacts.iter().map(Contacts::points).sum();
+    assembled.problem.manifolds.reserve(contacts.iter().map(Contacts::len).sum());
     assembled.problem.points.reserve(points);
     assembled.points.reserve(points);
     let mut next = [0; 2];
-    for contact in contacts {
+    for contact in contacts.iter().flat_map(Contacts::iter) {
         let bodies = contact.slots.map(|slot| parts.candidates[slot as usize].body);
         let Some(law) = parts.scene.laws.between(bodies[0].material, bodies[1].material) else { continue };
         let on_machine = bodies.iter().any(|body| matches!(body.motion, Motion::Machine(_)));
@@ -134,7 +134,7 @@ fn piece(contacts: &[Contact], parts: &Parts) -> Assembled {
         let [own, ghosts] = [0, 1].map(|of| parts.stored[of].find_next(home, &contact.key, &mut next[of]));
         // With its home, which is an own body or a ghost and so in one of the two lists.
         let old = if own.is_empty() { ghosts } else { own };
-        let frame = contact_frame(contact.patch.normal);
+        let frame = contact_frame(contact.normal);
         let assembler = Assembler { contact, bodies, law, frame, old, parts };
         if on_machine {
             assembled.hub.extend(assembler.machine_contact());
@@ -203,7 +203,7 @@ type Points = SmallVec<[(PointInfo, [Vec3; 2]); 8]>;
 
 /// One contact in the making.
 struct Assembler<'a> {
-    contact: &'a Contact,
+    contact: Contact<'a>,
     bodies: [&'a Body; 2],
     law: &'a ContactLaw,
     frame: [Vec3; 3],
@@ -229,7 +229,7 @@ impl Assembler<'_> {
             self.active_points().for_each(|(info, arms)| add(info, arms, &None));
         }
         if assembled.problem.points.len() as u32 > first_point {
-            let Contact { key, slots, .. } = *self.contact;
+            let Contact { key, slots, .. } = self.contact;
             let (frame, friction) = (self.frame, self.law.friction);
             assembled.problem.manifolds.push(Manifold { key, slots, frame, friction, first_point });
         }
@@ -248,7 +248,7 @@ impl Assembler<'_> {
             });
             infos.push(*info);
         }
-        let Contact { key, slots, .. } = *self.contact;
+        let Contact { key, slots, .. } = self.contact;
         let (frame, friction) = (self.frame, self.law.friction);
         (!points.is_empty()).then_some(HubContact { key, slots, frame, friction, points, infos })
     }
@@ -261,10 +261,9 @@ impl Assembler<'_> {
                 (_, TakesPart::Closed) => info.gap <= 0.0,
                 (_, TakesPart::Closing) => info.gap <= 0.0 || self.flight(info, arms).closes(),
             };
-        let points = self.contact.patch.points.iter().map(|point| {
-            let position = (point.on_a + point.on_b) * 0.5;
+        let points = self.contact.points.iter().map(|&ContactPoint { feature, gap, position }| {
             let arms = self.bodies.map(|body| position - body.pose.position);
-            (PointInfo { feature: point.feature, gap: point.gap, position, since_impact: 0.0 }, arms)
+            (PointInfo { feature, gap, position, since_impact: 0.0 }, arms)
         });
         points.filter(move |(info, arms)| active(info, arms))
     }

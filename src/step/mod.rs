@@ -24,7 +24,7 @@ pub use timers::{Cost, Phase, Timers};
 pub use whole::Dump;
 
 use crate::contact::anchor;
-use crate::contact::detect::{Candidate, Detector};
+use crate::contact::detect::{Candidate, Contacts, Detector};
 use crate::geometry::{Aabb, Vec3};
 use crate::scene::{Activation, Body, BodyId, ManifoldKey, Motion, Physics, Scene};
 use crate::solve::{self, Blocks, Inertia, Manifold, Residual, Solution, Twist};
@@ -248,7 +248,7 @@ impl<'c> Stepper<'c> {
         });
         let takes_part = if physics.penetration_limit > 0.0 { TakesPart::Closing } else { TakesPart::Closed };
         let mut assembled = timers.time(Phase::Assemble, comm, || {
-            view.assemble(&contacts, scene, machines, &halo, physics, takes_part)
+            view.assemble(contacts, scene, machines, &halo, physics, takes_part)
         });
         let (colours, mut ranks) = timers.time(Phase::Colour, comm, || {
             interface::connect(&mut assembled, &view.ids, scene.grains.len(), &halo, self.verify, comm)
@@ -405,7 +405,7 @@ impl<'a> View<'a> {
 
     fn assemble(
         &self,
-        contacts: &[crate::contact::detect::Contact],
+        contacts: &[Contacts],
         scene: &Scene,
         machines: &Machines,
         halo: &Halo,

@@ -82,7 +82,7 @@ impl Projector {
             (law.is_some() && machines.can_touch(scene, a, b)).then_some(1.0)
         };
         let contacts = self.detector.detect(&view.candidates, owns, meet);
-        let mut assembled = view.assemble(&contacts, scene, machines, &halo, physics, TakesPart::All);
+        let mut assembled = view.assemble(contacts, scene, machines, &halo, physics, TakesPart::All);
         let infos = assembled.points.iter().chain(assembled.hub.iter().flat_map(|contact| &contact.infos));
         let mut deepest = [infos.map(|point| -point.gap).fold(0.0, f64::max)];
         comm.max_f64(&mut deepest);

@@ -221,13 +221,12 @@ fn leaves(name: &str, scene: &Scene, start: &Scene, physics: &Physics) {
     let ready = Ready::new((scene.clone(), physics.clone()));
     let bodies: Vec<&Body> = scene.grains.iter().chain(&scene.statics).collect();
     let (mut deepest, mut approach) = (0.0_f64, 0.0_f64);
-    for contact in ready.detect(&mut Detector::default()) {
+    for contact in ready.detect(&mut Detector::default()).iter().flat_map(|contacts| contacts.iter()) {
         let [a, b] = contact.slots.map(|slot| bodies[slot as usize]);
-        for point in contact.patch.points.iter().filter(|point| point.gap <= 0.0) {
+        for point in contact.points.iter().filter(|point| point.gap <= 0.0) {
             deepest = deepest.max(-point.gap);
-            let place = (point.on_a + point.on_b) * 0.5;
-            let at = |body: &Body| body.velocity + body.angular_velocity.cross(&(place - body.pose.position));
-            approach = approach.max(-contact.patch.normal.dot(&(at(b) - at(a))));
+            let at = |body: &Body| body.velocity + body.angular_velocity.cross(&(point.position - body.pose.position));
+            approach = approach.max(-contact.normal.dot(&(at(b) - at(a))));
         }
     }
     let energy: f64 = scene.grains.iter().map(|body| 0.5 * body.mass * body.velocity.norm_squared()).sum();

@@ -287,8 +287,12 @@ impl<'p> Pair<'p> {
         let edge = &self.a.edges[index as usize];
         let point = self.a.vertices[edge.vertices[0] as usize];
         let direction = self.a.vertices[edge.vertices[1] as usize] - point;
-        let normals = edge.faces.map(|face| self.a.faces[face as usize].normal);
-        PlacedEdge { index, point, direction, normals }
+        PlacedEdge { index, point, direction, normals: self.normals_of_a(index) }
+    }
+
+    /// Of the faces at an edge.
+    pub fn normals_of_a(&self, edge: u32) -> [Vec3; 2] {
+        self.a.edges[edge as usize].faces.map(|face| self.a.faces[face as usize].normal)
     }
 
     pub fn edge_of_b(&self, index: u32) -> PlacedEdge {

@@ -38,6 +38,11 @@ pub fn edge_axis(a: &PlacedEdge, b: &PlacedEdge) -> Option<(Vec3, f64)> {
     Some((normal, normal.dot(&(b.point - a.point))))
 }
 
+/// The first test of [`edge_axis`]: whether the arc of an edge of a crosses the plane of the negated arc of b.
+pub fn crosses_plane(normals_of_a: &[Vec3; 2], b: &PlacedEdge) -> bool {
+    normals_of_a[0].dot(&b.direction) * normals_of_a[1].dot(&b.direction) < 0.0
+}
+
 /// How far a pair may move, and how deep its best face is: what edges can become under that.
 pub struct Reach {
     /// Largest turn, as a chord of the unit circle.

@@ -23,7 +23,8 @@
 
 use super::axis::{Axes, EdgeAxis, Pair, Search, Separator, Start, lowest};
 use super::clip::OPPOSED_COSINE;
-use super::edges::{PlacedEdge, edge_axis};
+use super::edges::{PlacedEdge, crosses_plane, edge_axis};
+use super::plane::Corners;
 use crate::geometry::{Face, Mat3, Polyhedron, Vec3};
 use smallvec::SmallVec;
 use std::cell::RefCell;
@@ -46,6 +47,8 @@ pub enum Memory {
     /// The facet that separated the pair, and by how much.
     Apart(Separator, f64),
     Near(Box<Near>),
+    /// Of a polyhedron and a half-space.
+    OnPlane(Box<Corners>),
 }
 
 /// Candidates for the axis of largest separation, ascending.
@@ -84,7 +87,7 @@ impl Memory {
         let mut start = None;
         let mut share = LEAST_BUDGET;
         match self {
-            Memory::Nothing => {}
+            Memory::Nothing | Memory::OnPlane(_) => {}
             Memory::Apart(separator, known) => {
                 if let Some(separation) = pair.separation(*separator)
                     && separation > margin
@@ -119,6 +122,15 @@ impl Memory {
                 None
             }
         })
+    }
+
+    /// Those that do not suffice for anything if there are none.
+    pub fn corners(&mut self) -> &mut Corners {
+        if !matches!(self, Memory::OnPlane(_)) {
+            *self = Memory::OnPlane(Box::default());
+        }
+        let Memory::OnPlane(corners) = self else { unreachable!("just made") };
+        corners
     }
 
     /// What can face a face, if that is on the list. To be asked right after [`Self::axes`], for the same pair.
@@ -227,6 +239,10 @@ impl Near {
                 Some(ref edge_b) if edge_b.index == b => edge_b,
                 _ => placed.insert(pair.edge_of_b(b)),
             };
+            // Mostly not, which needs no more of the edge than its normals.
+            if !crosses_plane(&pair.normals_of_a(a), edge_b) {
+                continue;
+            }
             let Some((normal, separation)) = edge_axis(&pair.edge_of_a(a), edge_b) else { continue };
             if separation > margin {
                 return None;

@@ -36,7 +36,6 @@ mod plane;
 mod reduce;
 mod sphere;
 
-use super::anchor::Carry;
 use crate::geometry::{Convex, Pose, Vec3};
 use smallvec::SmallVec;
 use std::cmp::Ordering;
@@ -72,7 +71,7 @@ pub struct Patch {
     pub points: SmallVec<[PatchPoint; INLINE_POINTS]>,
 }
 
-/// What a pair of polyhedra remembers from the last time. Scratch: any value gives the same results, a fitting one gives them sooner.
+/// What two polyhedra, or one and a half-space, remember from the last time. Scratch: any value gives the same results, a fitting one gives them sooner.
 ///
 /// It belongs to two shapes; a hint of others must not be used.
 #[derive(Clone, Debug, Default)]
@@ -121,7 +120,7 @@ pub fn collide(a: (&Convex, &Pose), b: (&Convex, &Pose), margin: f64, hint: &mut
         (Convex::HalfSpace, Convex::HalfSpace) => None,
         (Convex::HalfSpace, Convex::Sphere { radius }) => sphere::on_plane(a.1, *radius, b.1, margin),
         (Convex::HalfSpace, Convex::Polyhedron(polyhedron)) => {
-            plane::polyhedron_on_plane(a.1, polyhedron, b.1, margin)
+            plane::polyhedron_on_plane(a.1, polyhedron, b.1, margin, &mut hint.memory)
         }
         (Convex::Polyhedron(polyhedron), Convex::Sphere { radius }) => {
             sphere::on_polyhedron(polyhedron, a.1, *radius, b.1, margin)
@@ -166,20 +165,6 @@ impl Patch {
             std::mem::swap(&mut point.on_a, &mut point.on_b);
         }
         self
-    }
-
-    /// Adds the points of `from` as they are after small motions of both bodies (see `anchor`), without those further apart than `margin`.
-    pub fn add_carried(&mut self, from: &Patch, [a, b]: [&Option<Carry>; 2], margin: f64) {
-        for point in &from.points {
-            let moved = |carry: &Option<Carry>, point: &Vec3| {
-                carry.as_ref().map_or(Vec3::zeros(), |carry| carry.displacement(point))
-            };
-            let (da, db) = (moved(a, &point.on_a), moved(b, &point.on_b));
-            let gap = point.gap + from.normal.dot(&(db - da));
-            if gap <= margin {
-                self.points.push(PatchPoint { on_a: point.on_a + da, on_b: point.on_b + db, gap, ..*point });
-            }
-        }
     }
 
     fn single(normal: Vec3, on_a: Vec3, on_b: Vec3, gap: f64) -> Patch {
