@@ -209,7 +209,7 @@ fn time_to_residual(
         let (reached, count) = (found().filter(|(solution, _)| solution.converged).count(), problems.len());
         let worst = found().map(|(solution, _)| solution.residual.natural_map).fold(0.0, f64::max);
         print!(
-            " {:?} {} sweeps, {:.2} ms",
+            " {:?} {} sweeps, {:.3} ms",
             options.acceleration,
             sweeps / count,
             seconds * 1e3 / count as f64
