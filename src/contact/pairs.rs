@@ -37,7 +37,7 @@ pub struct Pairs {
     pub places: Vec<(u32, u32)>,
     /// By pair; none for those not worth remembering.
     pub known: Vec<Option<Box<Known>>>,
-    /// By pair: whether `kept` tells what it gave where its bodies were looked at in the last call. Never of others than stones whose boxes overlap.
+    /// By pair: whether `kept` tells what it gave where its bodies were looked at in the last call. Of others than two stones only where that is nothing, their boxes being apart.
     pub told: Vec<bool>,
     /// By chunks of pairs.
     pub kept: Vec<Kept>,

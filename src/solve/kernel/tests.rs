@@ -193,6 +193,31 @@ fn lanes_measure_what_the_meter_measures() {
     }
 }
 
+/// What was measured before decides how sums are rounded, and so must not be trusted where they have become much larger or smaller.
+#[test]
+fn a_ruler_notices_that_all_is_of_another_size() {
+    let team = Team::alone();
+    let large = problem(60, 200);
+    let mut small = large.clone();
+    for twist in &mut small.free_velocity {
+        *twist = Twist::new(Vec3::from(twist.linear) * 1e-3, Vec3::from(twist.angular) * 1e-3);
+    }
+    for point in &mut small.points {
+        (point.bias, point.impulse) = (point.bias * 1e-3, point.impulse.map(|number| number * 1e-3));
+    }
+    let none = |_| false;
+    let [large, small] = [large, small].map(|problem| {
+        Sweep::new(&problem, &Hub::default(), &colours(&problem), LocalLaw::Projected, none, &team)
+    });
+    for measure in [Measure::Fclib, Measure::Scaled] {
+        let mut ruler = Ruler::new(measure);
+        for sweep in [&large, &small, &large] {
+            assert_eq!(ruler.read(sweep, &mut Alone), Ruler::new(measure).read(sweep, &mut Alone));
+        }
+        assert_ne!(ruler.read(&large, &mut Alone), ruler.read(&small, &mut Alone));
+    }
+}
+
 /// Impulses go on row by row, velocities body by body: they must still belong to each other.
 #[test]
 fn momentum_keeps_velocities_and_impulses_together() {
