@@ -182,6 +182,9 @@ impl Momentum {
     /// Takes note of a residual measured after so many sweeps. The same on every rank.
     pub fn observe(&mut self, residual: f64, done: usize, options: &Options, sweep: &mut Sweep) {
         let last = self.last.replace((residual, done));
+        if done >= options.maximum_sweeps / 4 {
+            self.keep(residual, sweep);
+        }
         if self.given_up {
             return;
         }
@@ -209,10 +212,6 @@ impl Momentum {
             Some(_) => {}
         }
         self.least_since = self.least_since.min(residual);
-        if done >= options.maximum_sweeps / 4 && residual < MUCH_BETTER * self.kept {
-            self.kept = residual;
-            sweep.save(self.kept_state.get_or_insert_default());
-        }
         if residual < BETTER * self.best {
             (self.best, self.waited) = (residual, 0);
             return;
@@ -221,6 +220,14 @@ impl Momentum {
         if self.waited >= PATIENCE {
             self.waited = 0;
             self.give_way();
+        }
+    }
+
+    /// Remembers the state if it is much better than the one remembered.
+    fn keep(&mut self, residual: f64, sweep: &Sweep) {
+        if residual < MUCH_BETTER * self.kept {
+            self.kept = residual;
+            sweep.save(self.kept_state.get_or_insert_default());
         }
     }
 
@@ -257,10 +264,11 @@ impl Momentum {
 
 #[cfg(test)]
 mod tests {
-    use super::super::colour::{Link, colour};
+    use super::super::colour::{Colours, Link, colour};
     use super::super::problem::{Inertia, Manifold, Point, Problem, contact_frame};
-    use super::super::solver::{Acceleration, Alone, Options, solve};
-    use super::super::{Hub, problem::Twist};
+    use super::super::solver::{Acceleration, Alone, LocalLaw, Options, solve};
+    use super::super::{Hub, Sweep, Team, problem::Twist};
+    use super::Momentum;
     use crate::geometry::{Mat3, Vec3};
     use crate::scene::{BodyId, ManifoldKey};
 
@@ -295,14 +303,44 @@ mod tests {
         problem
     }
 
+    fn coloured(problem: &Problem, count: u32) -> Colours {
+        let slot = |slot: u32| (slot < count).then_some(slot);
+        let links: Vec<Link> =
+            problem.manifolds.iter().map(|m| Link { key: m.key, slots: m.slots.map(slot) }).collect();
+        colour(&links, count as usize)
+    }
+
+    /// However the sweeps go on after momentum was given up, the best state that was measured is the result.
+    #[test]
+    fn the_best_state_is_kept_after_giving_up() {
+        let problem = column(30);
+        let colours = coloured(&problem, 30);
+        let team = Team::alone();
+        let mut sweep =
+            Sweep::new(&problem, &Hub::default(), &colours, LocalLaw::Projected, |_| false, &team);
+        let options = Options { maximum_sweeps: 100, ..Options::default() };
+        let mut momentum = Momentum { given_up: true, ..Momentum::new() };
+        let states: Vec<Vec<[f64; 3]>> = [(10, 1e-3), (50, 0.2), (60, 0.1), (70, 0.3)]
+            .into_iter()
+            .map(|(done, residual)| {
+                momentum.observe(residual, done, &options, &mut sweep);
+                let impulses = sweep.impulses(problem.points.len());
+                momentum.sweep(&mut sweep, &mut Alone);
+                impulses
+            })
+            .collect();
+        assert!(!momentum.go_back(&mut sweep, 0.05), "this one is better");
+        assert!(momentum.go_back(&mut sweep, 0.3));
+        // Not the first one: nothing is kept in the first quarter of the sweeps.
+        assert_eq!(sweep.impulses(problem.points.len()), states[2]);
+        assert_ne!(states[2], states[3]);
+    }
+
     #[test]
     fn every_acceleration_finds_the_weight_of_a_column() {
         let count = 30;
         let problem = column(count);
-        let slot = |slot: u32| (slot < count).then_some(slot);
-        let links: Vec<Link> =
-            problem.manifolds.iter().map(|m| Link { key: m.key, slots: m.slots.map(slot) }).collect();
-        let colours = colour(&links, count as usize);
+        let colours = coloured(&problem, count);
         let mut sweeps = Vec::new();
         for acceleration in [Acceleration::None, Acceleration::ConjugateGradient, Acceleration::Momentum] {
             let options =
