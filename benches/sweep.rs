@@ -2,8 +2,11 @@
 //! time to a residual, with and without acceleration, from zero impulses and from those of the step before.
 //!
 //! `RAYON_NUM_THREADS=1 cargo bench --bench sweep`; with the word `speed` or `residual`, only the former or the latter; with the word `count`, only ten sweeps of one packing,
-//! for callgrind (`jobs/instructions.sh`); with the word `order`, three million points with their bodies in order and in disorder. With the word `avx2` by these instructions. Names of states (`final.h5` of a run) are packings to sweep too.
+//! for callgrind (`jobs/instructions.sh`); with the word `order`, three million points with their bodies in order and in disorder; with the word `error`, where the error of
+//! a solve is. With the word `avx2` by these instructions. Names of states (`final.h5` of a run) are packings to sweep too.
 
+#[path = "packing/errors.rs"]
+mod errors;
 mod packing;
 #[path = "packing/runs.rs"]
 mod runs;
@@ -37,6 +40,9 @@ fn main() {
     }
     if std::env::args().any(|word| word == "order") {
         return orders(&problem);
+    }
+    if std::env::args().any(|word| word == "error") {
+        return errors_left();
     }
     speeds(&ready, &problem);
     if !std::env::args().any(|word| word == "speed") {
@@ -77,7 +83,7 @@ fn orders(problem: &Problem) {
 }
 
 fn times_to_residual(stones: &Problem) {
-    let (scene, physics) = stones1000(STONES);
+    let (_, physics) = stones1000(STONES);
     let settled = runs::after(1200, spheres::scene(&spheres::loose()), &physics);
     let sinking = runs::after(400, spheres::with_tool(settled.clone()), &physics);
     let problem = |scene: &Scene| Ready::new((scene.clone(), physics.clone())).problem();
@@ -98,24 +104,78 @@ fn times_to_residual(stones: &Problem) {
             }
         }
     }
-    let tilted = Physics { gravity: Arc::new(|_| Vec3::new(8.0, 0.0, -6.0)), ..physics.clone() };
-    let warm = [
-        ("stones1000", scene.clone(), &physics, 5),
-        ("stones1000, sliding", scene, &tilted, 40),
-        ("sphere packing", spheres::scene(&spheres::packing()), &physics, 5),
-        ("settled spheres", settled, &physics, 5),
-        ("tall column", spheres::scene(&spheres::column()), &physics, 5),
-        ("heavy tool in a bed", sinking, &physics, 5),
-        (LOTTERY, spheres::scene(&spheres::heavy_tool()), &physics, 5),
-    ];
+    let warm = warm_runs(settled, sinking);
     println!("steps of a run, each from the impulses of the step before, at most 2000 sweeps a step");
     for measure in MEASURES {
-        for (name, scene, physics, skipped) in &warm {
+        for Run { name, scene, physics, skipped } in &warm {
             for tolerance in [1e-3, 1e-4] {
                 let problems =
                     runs::problems(scene.clone(), physics, (*skipped, STEPS), (measure, tolerance));
                 time_to_residual(name, &problems, (measure, tolerance), 2000);
             }
+        }
+    }
+}
+
+/// A run whose steps are solved.
+struct Run {
+    name: &'static str,
+    scene: Scene,
+    physics: Physics,
+    /// Steps before the first one that counts.
+    skipped: usize,
+}
+
+/// `settled`: spheres that have come to rest; `sinking`: with a tool among them.
+fn warm_runs(settled: Scene, sinking: Scene) -> Vec<Run> {
+    let (stones, physics) = stones1000(STONES);
+    let tilted = Physics { gravity: Arc::new(|_| Vec3::new(8.0, 0.0, -6.0)), ..physics.clone() };
+    let at_rest = |name, scene| Run { name, scene, physics: physics.clone(), skipped: 5 };
+    vec![
+        at_rest("stones1000", stones.clone()),
+        Run { name: "stones1000, sliding", scene: stones, physics: tilted, skipped: 40 },
+        at_rest("sphere packing", spheres::scene(&spheres::packing())),
+        at_rest("settled spheres", settled),
+        at_rest("tall column", spheres::scene(&spheres::column())),
+        at_rest("heavy tool in a bed", sinking),
+        at_rest(LOTTERY, spheres::scene(&spheres::heavy_tool())),
+    ]
+}
+
+/// Where the error of the velocities is after twenty plain sweeps, from zero impulses and from those of the step before.
+fn errors_left() {
+    let (_, physics) = stones1000(STONES);
+    let settled = runs::after(1200, spheres::scene(&spheres::loose()), &physics);
+    let sinking = runs::after(400, spheres::with_tool(settled.clone()), &physics);
+    let measure = Measure::Scaled;
+    for Run { name, scene, physics, skipped } in warm_runs(settled, sinking) {
+        if name == LOTTERY {
+            continue;
+        }
+        let (scene, warm) =
+            runs::steps(scene, &physics, (skipped, 1), (measure, 1e-3)).pop().expect("one step");
+        let bodies = scene.grains.iter().chain(&scene.statics);
+        let places: Vec<Vec3> = bodies.map(|body| body.pose.position).collect();
+        let colours = colours_of(&warm);
+        let solved = |problem: &Problem, acceleration, maximum_sweeps| {
+            let options =
+                Options { tolerance: 1e-6, measure, maximum_sweeps, acceleration, ..Options::default() };
+            solve::solve(problem, &Hub::default(), &colours, &options, |_| false, &mut Alone)
+        };
+        let exact = solved(&warm, Acceleration::Momentum, 50_000);
+        let mut cold = warm.clone();
+        cold.points.iter_mut().for_each(|point| point.impulse = [0.0; 3]);
+        for (start, problem) in [("cold", &cold), ("warm", &warm)] {
+            let found = solved(problem, Acceleration::None, 20);
+            let spread = errors::spread(problem, &places, &found.velocities, &exact.velocities, &[125, 8]);
+            print!("{name}, {start}:");
+            for (size, part) in [125, 8].iter().zip(spread.clusters) {
+                print!(" in clusters of {size} {:.2} (by chance {:.3});", part.share, part.by_chance);
+            }
+            println!(
+                " hottest tenth {:.2}; rotation {:.2}; residual {:.1e}, {:.1e} of the exact one",
+                spread.hottest_tenth, spread.rotation, found.residual.natural_map, exact.residual.natural_map
+            );
         }
     }
 }

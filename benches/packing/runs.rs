@@ -30,16 +30,27 @@ pub fn after(steps: usize, scene: Scene, physics: &Physics) -> Scene {
 pub fn problems(
     scene: Scene,
     physics: &Physics,
-    (skipped, count): (usize, usize),
+    steps: (usize, usize),
     tolerance: (Measure, f64),
 ) -> Vec<Problem> {
+    self::steps(scene, physics, steps, tolerance).into_iter().map(|(_, problem)| problem).collect()
+}
+
+/// The same, each with its scene.
+pub fn steps(
+    scene: Scene,
+    physics: &Physics,
+    (skipped, count): (usize, usize),
+    tolerance: (Measure, f64),
+) -> Vec<(Scene, Problem)> {
     let mut stepper = stepper(scene, physics, tolerance, 2000);
     let mut problems = Vec::new();
     for step in 0..skipped + count {
         if step >= skipped {
             let mut scene = stepper.scene().clone();
             motion::predict(&mut scene, physics);
-            problems.push(Ready::new((scene, physics.clone())).problem_from(true));
+            let problem = Ready::new((scene.clone(), physics.clone())).problem_from(true);
+            problems.push((scene, problem));
         }
         stepper.step().expect("no machine can fail");
     }
