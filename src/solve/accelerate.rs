@@ -337,6 +337,22 @@ mod tests {
     }
 
     #[test]
+    fn a_velocity_that_is_not_a_number_ends_every_solve() {
+        let mut problem = column(30);
+        problem.free_velocity[7].linear[2] = f64::NAN;
+        let colours = coloured(&problem, 30);
+        for law in [LocalLaw::Projected, LocalLaw::Exact] {
+            for acceleration in [Acceleration::None, Acceleration::ConjugateGradient, Acceleration::Momentum]
+            {
+                let options = Options { law, acceleration, ..Options::default() };
+                let solution = solve(&problem, &Hub::default(), &colours, &options, |_| false, &mut Alone);
+                assert!(!solution.converged, "{law:?}, {acceleration:?}");
+                assert!(solution.velocities[7].linear[2].is_nan(), "{law:?}, {acceleration:?}");
+            }
+        }
+    }
+
+    #[test]
     fn every_acceleration_finds_the_weight_of_a_column() {
         let count = 30;
         let problem = column(count);

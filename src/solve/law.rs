@@ -97,11 +97,12 @@ impl Slip {
     }
 
     /// A bracket by factors of 16, upwards or downwards from the stiffness, then regula falsi inside it: every step keeps the sign
-    /// change, so nothing can go wrong, and the numbers of steps are bounded by the range of f64 and by 200.
+    /// change, so nothing can go wrong, and the numbers of steps are bounded by the range of f64 and by 200. What is not finite has no
+    /// bracket; the impulse is not finite either then.
     fn root(&self) -> Candidate {
         let mut high = self.stiffness[0].max(self.stiffness[1]).max(f64::MIN_POSITIVE * 1e16);
         let mut low = 0.0;
-        while self.excess(&self.at(high)) > 0.0 {
+        while high.is_finite() && self.excess(&self.at(high)) > 0.0 {
             low = high;
             high *= 16.0;
         }
@@ -279,6 +280,25 @@ mod tests {
             compared += 1;
         }
         assert!(compared > 200, "{compared}");
+    }
+
+    /// It went on for ever once: a plough that was drawn through the wall of its trough hung the run.
+    #[test]
+    fn what_is_not_finite_has_no_finite_answer() {
+        let w = Mat3::new(1.0, 0.4, 0.1, 0.4, 2.0, 0.0, 0.1, 0.0, 1.5);
+        let (nan, infinity) = (f64::NAN, f64::INFINITY);
+        for q in [
+            [nan, 0.0, 0.0],
+            [-1.0, nan, 0.0],
+            [-1.0, 0.0, nan],
+            [-infinity, 0.0, 0.0],
+            [-1.0, infinity, 0.0],
+        ] {
+            let r = solve_contact(&w, &q.into(), 0.5);
+            assert!(!r.iter().all(|x| x.is_finite()), "{q:?}: {r}");
+        }
+        let r = solve_contact(&(w * nan), &Vec3::new(-1.0, 0.2, 0.0), 0.5);
+        assert!(!r.iter().all(|x| x.is_finite()), "{r}");
     }
 
     #[test]
