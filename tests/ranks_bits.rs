@@ -134,6 +134,14 @@ fn the_accelerated_solver() {
     }
 }
 
+/// A tolerance that nothing meets, and sweeps enough: all solves give up their momentum (after 1500 sweeps without a better residual at the latest) and begin again. All copies of
+/// shared bodies are compared after each sweep.
+#[test]
+fn solves_that_begin_again() {
+    let more = ["--verify", "--set", "solver.tolerance=1e-30", "--set", "solver.maximum_sweeps=6000"];
+    same_on_all("inputs/plough.toml", "2", &[(1, "2"), (2, "1"), (3, "1")], &more);
+}
+
 #[test]
 fn kinematic_bodies_and_spheres() {
     same_on_all(

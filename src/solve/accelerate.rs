@@ -23,7 +23,8 @@
 //!
 //! Where the residual has come near the tolerance and falls no more, the sweeps until the next measurement are plain: often what is missing is no more than the swing.
 //!
-//! Without a better residual for 300 sweeps the momentum is halved, and where little is left of it sweeps are plain again. Where the tolerance is not met in all the
+//! Without a better residual for 300 sweeps the momentum is halved, and where little is left of it sweeps are plain again. Where they have not got there after as many sweeps again,
+//! the solve begins again from its first impulses, with g of at least 0.2 for as long as it gets better: too much momentum may have gone where no sweeps lead on. Where the tolerance is not met in all the
 //! sweeps that are allowed, nearly the best of the states that were measured after the first quarter of them is the result: a swing that is cut short may be far from the law.
 //!
 //! For the conjugate gradient: the norm weights each entry with the diagonal of `W`, so that it does not depend on units or on how heavy a stone is. Velocities are
@@ -127,8 +128,12 @@ pub struct Momentum {
     kept: f64,
     /// Sweeps since the residual was last much better than ever before.
     waited: usize,
-    /// Nothing helped: sweeps stay plain, which cost less.
-    given_up: bool,
+    /// Sweeps of that kind before the momentum is halved.
+    patience: usize,
+    /// The sweeps done when nothing had helped: since then they are plain, which cost less.
+    given_up: Option<usize>,
+    /// The solve has begun again, which it does once.
+    again: bool,
 }
 
 /// How slowly β grows: `k / (k + 3)`.
@@ -158,6 +163,10 @@ const BETTER: f64 = 0.9;
 const MUCH_BETTER: f64 = 0.8;
 /// A least `1 − β` at which momentum gains nothing that it would be worth its price for.
 const GIVE_UP: f64 = 0.9;
+/// Times the sweeps after which momentum was given up: when the solve begins again.
+const LATER: usize = 2;
+/// Of `1 − β`, the second time, at least.
+const MILD_GAP: f64 = 0.2;
 
 impl Momentum {
     pub fn new() -> Self {
@@ -175,18 +184,24 @@ impl Momentum {
             kept_state: None,
             kept: f64::INFINITY,
             waited: 0,
-            given_up: false,
+            patience: PATIENCE,
+            given_up: None,
+            again: false,
         }
     }
 
-    /// Takes note of a residual measured after so many sweeps. The same on every rank.
-    pub fn observe(&mut self, residual: f64, done: usize, options: &Options, sweep: &mut Sweep) {
+    /// Takes note of a residual measured after so many sweeps, and tells whether the solve should begin again. The same on every rank.
+    pub fn observe(&mut self, residual: f64, done: usize, options: &Options, sweep: &mut Sweep) -> bool {
         let last = self.last.replace((residual, done));
         if done >= options.maximum_sweeps / 4 {
             self.keep(residual, sweep);
         }
-        if self.given_up {
-            return;
+        if let Some(since) = self.given_up {
+            let again = !self.again && done >= LATER * since;
+            if again {
+                self.begin_again(done);
+            }
+            return again;
         }
         let sweeps = last.map_or(0, |(_, before)| done - before);
         match last.map(|(residual, _)| residual) {
@@ -214,13 +229,20 @@ impl Momentum {
         self.least_since = self.least_since.min(residual);
         if residual < BETTER * self.best {
             (self.best, self.waited) = (residual, 0);
-            return;
+            return false;
         }
         self.waited += sweeps;
-        if self.waited >= PATIENCE {
+        if self.waited >= self.patience {
             self.waited = 0;
-            self.give_way();
+            self.give_way(done);
         }
+        false
+    }
+
+    /// From the first impulses, with less momentum and more patience. What was kept stays.
+    fn begin_again(&mut self, done: usize) {
+        let (kept_state, kept) = (self.kept_state.take(), self.kept);
+        *self = Self { kept_state, kept, patience: done / 2, least: MILD_GAP, again: true, ..Self::new() };
     }
 
     /// Remembers the state if it is much better than the one remembered.
@@ -236,13 +258,13 @@ impl Momentum {
         self.memory.iter_mut().for_each(Memory::stay);
     }
 
-    /// The residual stalls: halves the momentum and begins anew; where little is left of it, gives up.
-    fn give_way(&mut self) {
+    /// The residual stalls: halves the momentum and begins anew; where little is left of it, or the second time, gives up.
+    fn give_way(&mut self, done: usize) {
         self.least = 2.0 * self.least.max(self.gap);
         self.gap = self.least;
         self.begin_anew();
-        if self.least > GIVE_UP {
-            (self.memory, self.given_up) = (None, true);
+        if self.again || self.least > GIVE_UP {
+            (self.memory, self.given_up) = (None, Some(done));
         }
     }
 
@@ -268,7 +290,7 @@ mod tests {
     use super::super::problem::{Inertia, Manifold, Point, Problem, contact_frame};
     use super::super::solver::{Acceleration, Alone, LocalLaw, Options, solve};
     use super::super::{Hub, Sweep, Team, problem::Twist};
-    use super::Momentum;
+    use super::{LATER, MILD_GAP, Momentum, PATIENCE};
     use crate::geometry::{Mat3, Vec3};
     use crate::scene::{BodyId, ManifoldKey};
 
@@ -319,7 +341,7 @@ mod tests {
         let mut sweep =
             Sweep::new(&problem, &Hub::default(), &colours, LocalLaw::Projected, |_| false, &team);
         let options = Options { maximum_sweeps: 100, ..Options::default() };
-        let mut momentum = Momentum { given_up: true, ..Momentum::new() };
+        let mut momentum = Momentum { given_up: Some(0), again: true, ..Momentum::new() };
         let states: Vec<Vec<[f64; 3]>> = [(10, 1e-3), (50, 0.2), (60, 0.1), (70, 0.3)]
             .into_iter()
             .map(|(done, residual)| {
@@ -334,6 +356,35 @@ mod tests {
         // Not the first one: nothing is kept in the first quarter of the sweeps.
         assert_eq!(sweep.impulses(problem.points.len()), states[2]);
         assert_ne!(states[2], states[3]);
+    }
+
+    /// A residual that never falls: momentum is given up, plain sweeps get as long as it had, and the second time is the last.
+    #[test]
+    fn a_solve_that_stalls_begins_again_once() {
+        let problem = column(30);
+        let colours = coloured(&problem, 30);
+        let team = Team::alone();
+        let mut sweep =
+            Sweep::new(&problem, &Hub::default(), &colours, LocalLaw::Projected, |_| false, &team);
+        let options = Options { maximum_sweeps: 20_000, ..Options::default() };
+        let mut momentum = Momentum::new();
+        let (mut given_up, mut begun) = (Vec::new(), Vec::new());
+        for done in (0..options.maximum_sweeps).step_by(10) {
+            let plain = momentum.given_up.is_some();
+            if momentum.observe(1.0, done, &options, &mut sweep) {
+                begun.push(done);
+                assert!(momentum.least >= MILD_GAP && momentum.patience >= PATIENCE);
+            }
+            if !plain && momentum.given_up.is_some() {
+                given_up.push(done);
+            }
+        }
+        let [first, second] = given_up[..] else { panic!("given up after {given_up:?} sweeps") };
+        assert_eq!(begun, [LATER * first]);
+        assert!(second >= begun[0] + begun[0] / 2, "patience: {second}");
+        assert!(momentum.memory.is_none(), "sweeps are plain");
+        // What was kept of the first time is still there.
+        assert!(momentum.go_back(&mut sweep, 2.0));
     }
 
     #[test]

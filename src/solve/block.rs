@@ -132,6 +132,12 @@ impl Blocks {
     /// The same contacts without friction, from the impulses and with the biases of `problem`.
     pub fn smooth(mut self, problem: &Problem) -> Self {
         self.blocks.iter_mut().for_each(|block| block.friction = F64x8::default());
+        self.set_points(problem);
+        self
+    }
+
+    /// Impulses and biases of the same contacts.
+    pub fn set_points(&mut self, problem: &Problem) {
         for (row, origin) in self.rows.iter_mut().zip(&self.origin) {
             for lane in (0..LANES).filter(|&lane| origin[lane] != NOTHING) {
                 let point = &problem.points[origin[lane] as usize];
@@ -139,7 +145,6 @@ impl Blocks {
                 row.bias.0[lane] = point.bias;
             }
         }
-        self
     }
 
     /// Decides which manifolds share a block, and where its rows are.

@@ -210,8 +210,12 @@ fn sweep_until(
             let solution = Solution { velocities, impulses, hub, sweeps, residual, converged };
             return (solution, sweep.into_blocks());
         }
-        if let Between::Momentum(momentum) = &mut between {
-            momentum.observe(residual.natural_map, sweeps, options, &mut sweep);
+        if let Between::Momentum(momentum) = &mut between
+            && momentum.observe(residual.natural_map, sweeps, options, &mut sweep)
+        {
+            sweep.start_again(problem, hub, interface);
+            last = None;
+            continue;
         }
         let regular = if measured < EARLY { options.check_every } else { 2 * options.check_every };
         let expected = expected_sweeps(last, (residual.natural_map, sweeps), options.tolerance);

@@ -93,6 +93,14 @@ impl<'t> Sweep<'t> {
         self.run_all(Visit::Start, interface);
     }
 
+    /// Begins again, from the starting impulses of the same problem.
+    pub(super) fn start_again(&mut self, problem: &Problem, hub: &Hub, interface: &mut dyn Interface) {
+        self.velocities = by_line(&problem.free_velocity, &self.blocks.lines);
+        self.blocks.set_points(problem);
+        self.hub = HubSweep::new(hub);
+        self.start(interface);
+    }
+
     /// One visit to every contact point.
     pub fn run(&mut self, interface: &mut dyn Interface) {
         self.run_all(self.visit, interface);

@@ -5,7 +5,8 @@ use super::super::residual::natural_map;
 use super::*;
 use crate::scene::BodyId;
 use crate::solve::{
-    Acceleration, Interface, Manifold, Options, Point, Problem, Solution, Velocities,
+    Acceleration, Colours, Interface, LocalLaw, Manifold, Options, Point, Problem, Solution, Sweep, Team,
+    Velocities,
     colour::{Link, colour},
     solve,
 };
@@ -257,8 +258,7 @@ impl Interface for Here {
 }
 
 /// The hub's bodies touch each other too.
-fn solved(seed: u64, acceleration: Acceleration) -> Solution {
-    let hub = hub(seed);
+fn touching(hub: &Hub, seed: u64) -> (Problem, Colours) {
     let mut random = Random(seed + 1000);
     let (inertia, free_velocity) = hub.bodies.iter().copied().unzip();
     let mut problem = Problem { inertia, free_velocity, ..Default::default() };
@@ -283,6 +283,12 @@ fn solved(seed: u64, acceleration: Acceleration) -> Solution {
     let links: Vec<Link> =
         problem.manifolds.iter().map(|m| Link { key: m.key, slots: m.slots.map(Some) }).collect();
     let colours = colour(&links, BODIES);
+    (problem, colours)
+}
+
+fn solved(seed: u64, acceleration: Acceleration) -> Solution {
+    let hub = hub(seed);
+    let (problem, colours) = touching(&hub, seed);
     let options = Options {
         tolerance: 1e-10,
         maximum_sweeps: 20_000,
@@ -291,6 +297,34 @@ fn solved(seed: u64, acceleration: Acceleration) -> Solution {
         ..Options::default()
     };
     solve(&problem, &hub, &colours, &options, |_| false, &mut Here)
+}
+
+/// Whatever happened in between, and from impulses that are not zero.
+#[test]
+fn a_solve_that_begins_again_is_where_it_began() {
+    for seed in 0..10 {
+        let mut hub = hub(seed);
+        let mut random = Random(seed + 2000);
+        let mut impulse = || [random.signed().abs(), random.signed(), random.signed()];
+        hub.manifolds
+            .iter_mut()
+            .flat_map(|manifold| &mut manifold.points)
+            .for_each(|point| point.impulse = impulse());
+        let (mut problem, colours) = touching(&hub, seed);
+        problem.points.iter_mut().for_each(|point| point.impulse = impulse());
+        let team = Team::alone();
+        let mut sweep = Sweep::new(&problem, &hub, &colours, LocalLaw::Projected, |_| false, &team);
+        let state = |sweep: &Sweep| {
+            let (own, machines) = (sweep.hub.impulses(), sweep.hub.machine_velocities.clone());
+            (sweep.impulses(problem.points.len()), sweep.velocities_by_slot(), own, machines)
+        };
+        sweep.start(&mut Here);
+        let began = state(&sweep);
+        (0..30).for_each(|_| sweep.run(&mut Here));
+        assert!(state(&sweep) != began, "seed {seed}: thirty sweeps did nothing");
+        sweep.start_again(&problem, &hub, &mut Here);
+        assert!(state(&sweep) == began, "seed {seed}");
+    }
 }
 
 #[test]
