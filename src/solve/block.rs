@@ -16,7 +16,7 @@
 use super::colour::Colours;
 use super::kernel;
 use super::lanes::{F64x8, LANES, Lanes, Vectors};
-use super::problem::{Inertia, Problem};
+use super::problem::{IDLE, Inertia, Problem};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -74,6 +74,8 @@ pub struct Phase {
 pub struct Blocks {
     /// By slot: its line in the lists of bodies, which stand by place.
     pub lines: Vec<u32>,
+    /// From this line on bodies stay as they are.
+    pub idle: usize,
     /// By line, and one void body at the end.
     pub inertia: Vec<Inertia>,
     pub blocks: Vec<Block>,
@@ -95,7 +97,8 @@ impl Blocks {
     pub fn new(problem: &Problem, colours: &Colours, shared: impl Fn(u32) -> bool + Sync) -> Self {
         let lines = lines(problem);
         let inertia = by_line(&problem.inertia, &lines);
-        let mut of = Self { lines, inertia, ..Default::default() };
+        let idle = problem.inertia.len() - problem.places.iter().filter(|&&place| place == IDLE).count();
+        let mut of = Self { lines, idle, inertia, ..Default::default() };
         let groups = of.arrange(problem, colours, shared);
         let rows = of.blocks.last().map_or(0, |block| block.end_row as usize);
         empty(&mut of.rows, rows, Row::default());
@@ -195,7 +198,7 @@ impl Blocks {
     }
 }
 
-/// Bodies stand by place, those of one place by slot. Of 600,000 in random order a sweep took 46 ns a point, by place 36; on two threads 25 and 19.
+/// Bodies stand by place, those of one place by slot, idle ones behind the others. Of 600,000 in random order a sweep took 46 ns a point, by place 36; on two threads 25 and 19.
 fn lines(problem: &Problem) -> Vec<u32> {
     let count = problem.inertia.len() as u32;
     if problem.places.is_empty() {

@@ -99,10 +99,13 @@ pub struct Problem {
     /// Ascending by key.
     pub manifolds: Vec<Manifold>,
     pub points: Vec<Point>,
-    /// By slot: where the body is along some line through all of them, neighbours close together; as the slots stand if empty. It decides what stands beside what
+    /// By slot: where the body is along some line through all of them, neighbours close together, or [`IDLE`]; as the slots stand if empty. It decides what stands beside what
     /// in memory, and nothing else.
     pub places: Vec<u32>,
 }
+
+/// The place of a body that no contact changes, here or on another rank.
+pub const IDLE: u32 = u32::MAX;
 
 impl Problem {
     pub fn points_of(&self, manifold: usize) -> std::ops::Range<usize> {

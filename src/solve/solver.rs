@@ -189,7 +189,7 @@ fn sweep_until(
     let mut between = match options.acceleration {
         Acceleration::None => Between::Nothing,
         Acceleration::ConjugateGradient => Between::Gradient(ConjugateGradient::new(&sweep)),
-        Acceleration::Momentum => Between::Momentum(Momentum::new()),
+        Acceleration::Momentum => Between::Momentum(Box::new(Momentum::new())),
     };
     let mut ruler = Ruler::new(options.measure);
     let (mut sweeps, mut measured, mut last) = (0, 0, None);
@@ -203,6 +203,7 @@ fn sweep_until(
             {
                 residual = ruler.read(&sweep, interface);
             }
+            debug_assert!(sweep.idle_have_stayed(problem));
             let impulses = sweep.impulses(problem.points.len());
             let velocities = sweep.velocities_by_slot();
             let machines = std::mem::take(&mut sweep.hub.machine_velocities);
@@ -241,7 +242,7 @@ fn expected_sweeps(last: Option<(f64, usize)>, (residual, sweeps): (f64, usize),
 enum Between {
     Nothing,
     Gradient(ConjugateGradient),
-    Momentum(Momentum),
+    Momentum(Box<Momentum>),
 }
 
 impl Between {

@@ -135,6 +135,23 @@ impl<'t> Sweep<'t> {
         self.blocks.lines.iter().map(|&line| self.velocities[line as usize]).collect()
     }
 
+    /// Whether the bodies that nothing was to change are as they were.
+    pub(super) fn idle_have_stayed(&self, problem: &Problem) -> bool {
+        let Blocks { lines, idle, .. } = &self.blocks;
+        let bits =
+            |twist: &Twist| [twist.linear, twist.angular].concat().into_iter().map(f64::to_bits).collect();
+        let stays = |(&line, free): (&u32, _)| {
+            let found: Vec<u64> = bits(&self.velocities[line as usize]);
+            (line as usize) < *idle || found == bits(free)
+        };
+        lines.iter().zip(&problem.free_velocity).all(stays)
+    }
+
+    /// By line: the velocities that contacts change.
+    fn changing(&self) -> &[Twist] {
+        &self.velocities[..self.blocks.idle]
+    }
+
     /// Instead of waiting for other ranks, visits the interior of the next colour: it touches no body that they have changed. Returns the first
     /// of its blocks that is left.
     fn work_ahead(&mut self, colour: usize, visit: Visit, interface: &mut dyn Interface) -> usize {
@@ -258,12 +275,13 @@ impl<'t> Sweep<'t> {
     pub(super) fn run_ahead(&mut self, plan: Plan, memory: &mut Memory, interface: &mut dyn Interface) {
         let (threads, due) = (self.team.size(), std::mem::replace(&mut memory.plan, plan));
         let (last, start) = (&mut memory.last[..], &mut memory.start[..]);
-        if threads == 1 || self.velocities.len() < PARALLEL_BODIES {
-            kernel::extrapolate_velocities(&mut self.velocities, last, start, &due);
+        let velocities = &mut self.velocities[..self.blocks.idle];
+        if threads == 1 || velocities.len() < PARALLEL_BODIES {
+            kernel::extrapolate_velocities(velocities, last, start, &due);
         } else {
-            let share = self.velocities.len().div_ceil(threads);
+            let share = velocities.len().div_ceil(threads);
             let memory = last.chunks_mut(share).zip(start.chunks_mut(share));
-            let bodies = self.velocities.chunks_mut(share).zip(memory);
+            let bodies = velocities.chunks_mut(share).zip(memory);
             self.team.each(bodies.collect(), |(velocities, (last, start))| {
                 kernel::extrapolate_velocities(velocities, last, start, &due);
             });
@@ -287,7 +305,8 @@ impl Sweep<'_> {
     pub(super) fn save(&self, state: &mut State) {
         state.impulses.clear();
         state.impulses.extend(self.row_impulses());
-        state.velocities.clone_from(&self.velocities);
+        state.velocities.clear();
+        state.velocities.extend_from_slice(self.changing());
         state.hub = self.hub.state();
     }
 
@@ -295,7 +314,7 @@ impl Sweep<'_> {
         for (row, impulse) in self.blocks.rows.iter_mut().zip(&state.impulses) {
             row.impulse = *impulse;
         }
-        self.velocities.copy_from_slice(&state.velocities);
+        self.velocities[..self.blocks.idle].copy_from_slice(&state.velocities);
         self.hub.set_state(&state.hub);
     }
 }
@@ -323,7 +342,7 @@ impl Plan {
 pub(super) struct Memory {
     /// By row: how far the impulses go on, by the plan.
     directions: Vec<Impulse>,
-    /// By line: the velocities when the sweep before the last one had ended, and where the last one began.
+    /// By line, as far as contacts change them: the velocities when the sweep before the last one had ended, and where the last one began.
     last: Vec<Twist>,
     start: Vec<Twist>,
     plan: Plan,
@@ -334,8 +353,8 @@ impl Memory {
         sweep.hub.remember();
         Self {
             directions: vec![Default::default(); sweep.blocks.rows.len()],
-            last: sweep.velocities.clone(),
-            start: sweep.velocities.clone(),
+            last: sweep.changing().to_vec(),
+            start: sweep.changing().to_vec(),
             plan: Plan::STAY,
         }
     }

@@ -8,7 +8,7 @@ use crate::scene::{
     Activation, Body, BodyId, ContactLaw, Impulses, ManifoldKey, Motion, Scene, StoredImpulse, StoredPoints,
 };
 use crate::solve::hub::HubPoint;
-use crate::solve::problem::contact_frame;
+use crate::solve::problem::{IDLE, contact_frame};
 use crate::solve::{Inertia, Manifold, Point, Problem, Twist};
 use rayon::prelude::*;
 use smallvec::SmallVec;
@@ -153,6 +153,20 @@ impl Assembled {
         self.problem.points.append(&mut other.problem.points);
         self.points.append(&mut other.points);
         self.hub.append(&mut other.hub);
+    }
+
+    /// Bodies without contacts here, and not `shared` with ranks that may have some, are idle.
+    pub fn set_idle(&mut self, shared: impl Fn(u32) -> bool) {
+        let Problem { inertia, manifolds, places, .. } = &mut self.problem;
+        let mut touched = vec![false; inertia.len()];
+        let contacts = manifolds.iter().map(|m| m.slots).chain(self.hub.iter().map(|contact| contact.slots));
+        contacts.flatten().for_each(|slot| touched[slot as usize] = true);
+        for ((slot, place), touched) in (0..).zip(places).zip(touched) {
+            let changes = inertia[slot as usize].is_movable() && (touched || shared(slot));
+            if !changes {
+                *place = IDLE;
+            }
+        }
     }
 
     /// Takes the contacts of some bodies out of the problem and puts them among those of the hub phase.

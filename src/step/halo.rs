@@ -41,6 +41,13 @@ pub struct Halo {
     pub impulses: Impulses,
 }
 
+impl Halo {
+    /// Whether the body is present on other ranks too.
+    pub fn is_shared(&self, slot: u32) -> bool {
+        self.others.get(slot as usize).is_some_and(|others| !others.is_empty())
+    }
+}
+
 /// The ghosts of the last step: a shape is sent only to ranks that have not just had it. Scratch; both sides forget after a step.
 #[derive(Default)]
 pub struct HaloMemory {

@@ -259,7 +259,7 @@ impl<'c> Stepper<'c> {
             ranks.set_hub(exchange);
             gathered
         });
-        let shared = |slot: u32| halo.others.get(slot as usize).is_some_and(|others| !others.is_empty());
+        let shared = |slot: u32| halo.is_shared(slot);
         let share = whole::Share { assembled: &assembled, ids: &view.ids, hub: &gathered.hub };
         let (solution, blocks) = timers.time(Phase::Solve, comm, || match options.method {
             None => {
@@ -426,7 +426,10 @@ impl<'a> View<'a> {
             theta,
             takes_part,
         };
-        assemble::assemble(contacts, self.inertia.clone(), self.free_velocity.clone(), &parts)
+        let mut assembled =
+            assemble::assemble(contacts, self.inertia.clone(), self.free_velocity.clone(), &parts);
+        assembled.set_idle(|slot| halo.is_shared(slot));
+        assembled
     }
 
     /// The rank that owns a contact's home, if it is not this one.

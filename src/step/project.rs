@@ -94,7 +94,7 @@ impl Projector {
         let here = hub::Here { view: &view, scene, halo: &halo, comm };
         let (gathered, exchange) = hub::gather(&assembled.hub, machines, &here, &ranks);
         ranks.set_hub(exchange);
-        let shared = |slot: u32| halo.others.get(slot as usize).is_some_and(|others| !others.is_empty());
+        let shared = |slot: u32| halo.is_shared(slot);
         let bias = |gap: f64| (gap + 0.5 * limit) / physics.time_step;
         let (problem, hub) = (correct::starting_at_rest(&assembled, bias), gathered.starting_at_rest(bias));
         let solution = solve::solve(&problem, &hub, &colours, &OPTIONS, shared, &mut ranks);
