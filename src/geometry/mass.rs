@@ -95,7 +95,16 @@ impl Shape {
 impl Polyhedron {
     /// (1).
     pub fn volume(&self) -> f64 {
-        Moments::of_polyhedron(self).volume
+        let inner = self.vertices.iter().sum::<Vec3>() / self.vertices.len() as f64;
+        let mut volume = 0.0;
+        for face in &self.faces {
+            let at = |i: usize| self.vertices[face.vertices[i] as usize] - inner;
+            let first = at(0);
+            for i in 1..face.vertices.len() - 1 {
+                volume += first.dot(&at(i).cross(&at(i + 1)));
+            }
+        }
+        volume / 6.0
     }
 }
 

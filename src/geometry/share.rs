@@ -12,20 +12,23 @@ use std::f64::consts::PI;
 /// Volume of the part of a shape within `bounds`, m³. Where parts of a cluster overlap, the overlap counts twice, as in its mass.
 /// A half-space has none.
 pub fn volume_within(shape: &Shape, pose: &Pose, bounds: &Aabb) -> f64 {
-    let reach = shape.aabb(pose);
-    if !reach.overlaps(bounds) {
+    // The ball around it first: its box takes a look at each corner.
+    let ball = Aabb { min: pose.position, max: pose.position }.inflated(shape.bounding_radius());
+    if !ball.overlaps(bounds) || !shape.aabb(pose).overlaps(bounds) {
         return 0.0;
     }
     shape.parts().map(|(part, convex)| convex_within(convex, &pose.compose(&part), bounds)).sum()
 }
 
 fn convex_within(convex: &Convex, pose: &Pose, bounds: &Aabb) -> f64 {
+    let reach = convex.aabb(pose);
+    let inside =
+        (0..3).all(|axis| bounds.min[axis] <= reach.min[axis] && reach.max[axis] <= bounds.max[axis]);
     match convex {
         Convex::HalfSpace => 0.0,
         Convex::Sphere { radius } => {
             let whole = 4.0 / 3.0 * PI * radius.powi(3);
-            let reach = convex.aabb(pose);
-            if (0..3).all(|axis| bounds.min[axis] <= reach.min[axis] && reach.max[axis] <= bounds.max[axis]) {
+            if inside {
                 return whole;
             }
             let ball = Icosphere::new(2);
@@ -34,6 +37,7 @@ fn convex_within(convex: &Convex, pose: &Pose, bounds: &Aabb) -> f64 {
                 ball.triangles.iter().map(|triangle| triangle.map(corner).to_vec()).collect();
             whole * volume(&cut_to(faces.clone(), bounds)) / volume(&faces)
         }
+        Convex::Polyhedron(polyhedron) if inside => polyhedron.volume(),
         Convex::Polyhedron(polyhedron) => {
             let corners: Vec<Vec3> = polyhedron.vertices.iter().map(|vertex| pose.point(vertex)).collect();
             let face = |vertices: &[u32]| vertices.iter().map(|&vertex| corners[vertex as usize]).collect();
@@ -82,8 +86,9 @@ fn cut(faces: Vec<Vec<Vec3>>, axis: usize, inside: impl Fn(&Vec3) -> f64) -> Vec
         let middle = section.iter().sum::<Vec3>() / section.len() as f64;
         let [first, second] = [(axis + 1) % 3, (axis + 2) % 3];
         let angle = |point: &Vec3| (point[second] - middle[second]).atan2(point[first] - middle[first]);
-        section.sort_by(|a, b| angle(a).total_cmp(&angle(b)));
-        kept.push(section);
+        let mut around: Vec<(f64, Vec3)> = section.into_iter().map(|point| (angle(&point), point)).collect();
+        around.sort_by(|a, b| a.0.total_cmp(&b.0));
+        kept.push(around.into_iter().map(|(_, point)| point).collect());
     }
     kept
 }
@@ -151,6 +156,13 @@ mod tests {
                 sum += part;
             }
             assert!((sum / whole - 1.0).abs() < 1e-12, "{}", sum / whole - 1.0);
+            // Wholly inside, and all but its outermost corners.
+            let reach = shape.aabb(&pose);
+            let near = Aabb { max: reach.max - Vec3::repeat(1e-12), ..cube(-1.0, 1.0) };
+            for bounds in [cube(-1.0, 1.0), near] {
+                let all = volume_within(&shape, &pose, &bounds);
+                assert!((all / whole - 1.0).abs() < 1e-9, "{}", all / whole - 1.0);
+            }
         }
     }
 

@@ -2,8 +2,9 @@
 
 use super::ContactView;
 use crate::geometry::{Aabb, share::volume_within};
-use crate::scene::{BodyId, Scene};
+use crate::scene::{Body, BodyId, Scene};
 use decomposition::{Comm, ExactSum};
+use rayon::prelude::*;
 use std::collections::BTreeSet;
 
 /// What is measured in a box.
@@ -36,13 +37,11 @@ pub fn measure(
     let mut volumes = vec![ExactSum::default(); regions.len()];
     let mut counts = vec![0i64; 2 * regions.len()];
     for (place, region) in regions.iter().enumerate() {
-        for body in &scene.grains {
-            let volume = volume_within(&body.shape, &body.pose, region);
-            if volume > 0.0 {
-                volumes[place].add(volume);
-            }
-            counts[2 * place] += i64::from(region.contains(&body.pose.position));
-        }
+        let within = |body: &Body| volume_within(&body.shape, &body.pose, region);
+        let shares: Vec<f64> = scene.grains.par_iter().with_min_len(64).map(within).collect();
+        shares.into_iter().filter(|&share| share > 0.0).for_each(|share| volumes[place].add(share));
+        let centres = scene.grains.iter().map(|body| &body.pose.position);
+        counts[2 * place] = centres.filter(|centre| region.contains(centre)).count() as i64;
         let ends = pairs.iter().flat_map(|(bodies, centres)| bodies.iter().zip(centres));
         let inside = ends.filter(|(id, centre)| region.contains(centre) && !others.contains(id));
         counts[2 * place + 1] = inside.count() as i64;
