@@ -3,8 +3,8 @@
 
 Runs that are compared take turns, and the fastest of each counts: machines are shared, and get slower and faster meanwhile.
 
-  make bench                          # all of it, some ten minutes
-  jobs/performance.py sweep scaling   # parts: sweep, residual, rest, scaling, rapier
+  make bench                          # all of it, some twenty minutes
+  jobs/performance.py sweep scaling   # parts: sweep, residual, cases, rest, scaling, rapier
 """
 import json
 import os
@@ -18,7 +18,21 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OUT = ROOT / "out/performance"
 BRECCIA = str(ROOT / "target/release/breccia")
-PARTS = ["sweep", "residual", "rest", "scaling", "rapier"]
+PARTS = ["sweep", "residual", "cases", "rest", "scaling", "rapier"]
+# With so many steps.
+CASES = {
+    "ballast-box": 3000,
+    "column-collapse": 1500,
+    "light-tool": 1500,
+    "mixed-spheres": 1500,
+    "plough": 1200,
+    "rotating-drum": 1500,
+    "scaling": 400,
+    "scoop": 3000,
+    "stones1000": 1500,
+    "stones1000-settled": 900,
+    "tamper": 3000,
+}
 REPEATS = 3
 
 
@@ -50,6 +64,9 @@ def run(case, out, steps, ranks=1, threads=1, settings=(), restart=None):
         "points": summary["contact_points"]["mean"],
         "digest": summary["digest"],
         "phases": phases,
+        "sweeps": summary["sweeps"]["mean"],
+        "missed": summary["not_converged"],
+        "left": summary["residual"]["max"],
     }
 
 
@@ -120,6 +137,23 @@ def residual():
             times.append([name, tolerance, float(plain[1]), float(momentum[1])])
     head = ["problem", "points", "to", "plain: sweeps, ms", "momentum: sweeps, ms", "plain / momentum, time"]
     return "\n\n".join(f"Measure: {measure.lower()}.\n\n{table(head, rows)}" for measure, rows in lines.items()) + "\n", times
+
+
+def cases():
+    """Shipped cases from their start, with and without momentum: the solve of all steps."""
+    rows = []
+    for case, steps in CASES.items():
+        found = {"none": [], "momentum": []}
+        for _ in range(2):
+            for way, runs in found.items():
+                runs.append(run(f"inputs/{case}.toml", OUT / f"case-{way}", steps, settings=[f"solver.acceleration={way}"]))
+        plain, momentum = (min(runs, key=lambda one: one["phases"]["solve"]) for runs in found.values())
+        cells = [f"{one['sweeps']:.1f}, {one['phases']['solve']:.3f}" for one in (plain, momentum)]
+        ratio = plain["phases"]["solve"] / momentum["phases"]["solve"]
+        missed = [f"{one['missed']} ({one['left']:.1e})" if one["missed"] else "0" for one in (plain, momentum)]
+        rows.append([f"`{case}`", steps, f"{momentum['points']:,.0f}", *cells, f"{ratio:.2f}", *missed])
+    head = ["case", "steps", "points", "plain: sweeps, ms a step", "momentum", "plain / momentum, time", "plain: steps that miss the tolerance (by most)", "momentum"]
+    return table(head, rows) + "\n", rows
 
 
 def rest():
