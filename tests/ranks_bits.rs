@@ -142,6 +142,13 @@ fn solves_that_begin_again() {
     same_on_all("inputs/plough.toml", "2", &[(1, "2"), (2, "1"), (3, "1")], &more);
 }
 
+/// At rest colours and exchanges are those of the step before.
+#[test]
+fn a_column_at_rest() {
+    let some = arrangements(&[(1, "1"), (2, "1"), (4, "1")]);
+    same_on_all("inputs/sphere-column.toml", "100", &some, &["--verify"]);
+}
+
 #[test]
 fn kinematic_bodies_and_spheres() {
     same_on_all(

@@ -33,7 +33,7 @@ fn mix(value: u64) -> u64 {
 }
 
 /// One manifold as the colouring sees it: its key and its movable bodies' slots (`None` for a body that does not move).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Link {
     pub key: ManifoldKey,
     pub slots: [Option<u32>; 2],

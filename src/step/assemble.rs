@@ -172,7 +172,7 @@ impl Assembled {
     /// Takes the contacts of some bodies out of the problem and puts them among those of the hub phase.
     pub fn separate(&mut self, hubs: &[BodyId]) {
         let problem = &mut self.problem;
-        let is_hub = |manifold: &Manifold| manifold.key.bodies.iter().any(|id| hubs.contains(id));
+        let is_hub = |manifold: &Manifold| is_of(&manifold.key, hubs);
         if !problem.manifolds.iter().any(is_hub) {
             return;
         }
@@ -198,6 +198,11 @@ impl Assembled {
         }
         self.hub.sort_unstable_by_key(|contact| contact.key);
     }
+}
+
+/// Whether one of these bodies takes part.
+pub fn is_of(key: &ManifoldKey, bodies: &[BodyId]) -> bool {
+    key.bodies.iter().any(|id| bodies.contains(id))
 }
 
 /// A point between bodies, one of which may be fixed or kinematic.

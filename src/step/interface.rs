@@ -4,7 +4,7 @@
 //! exactly one rank changes a body in a colour. All participants know who visits it in which colour: the new velocity goes to
 //! the next visitor alone, if that is another rank, and after the last visit of a sweep to all participants. All copies are equal then.
 
-use super::assemble::Assembled;
+use super::assemble::{Assembled, is_of};
 use super::halo::{Halo, deliver};
 use super::hub::HubExchange;
 use crate::scene::{BodyId, ManifoldKey};
@@ -85,12 +85,37 @@ struct News {
     colour: Colour,
 }
 
-/// The exchanges of one step's sweeps.
-pub struct Ranks<'c> {
-    comm: &'c dyn Comm,
+/// What colours depend on, as one rank sees it.
+#[derive(Default, PartialEq)]
+struct Seen {
+    links: Vec<Link>,
+    /// Of the movable bodies by slot, own ones first, then the ghosts.
+    ids: Vec<BodyId>,
+    own: usize,
+    others: Vec<super::halo::Ranks>,
+    owners: Vec<u32>,
+}
+
+/// The colours of a step and who sends what to whom. The next step takes them over if it sees the same on all ranks: piles come to rest.
+#[derive(Default)]
+pub struct Connection {
+    seen: Seen,
+    colours: Colours,
+    hubs: Vec<BodyId>,
+    plan: Plan,
+}
+
+#[derive(Default)]
+struct Plan {
     /// By colour.
     exchanges: Vec<ColourExchange>,
     shared: SharedBodies,
+}
+
+/// The exchanges of one step's sweeps.
+pub struct Ranks<'c> {
+    comm: &'c dyn Comm,
+    plan: &'c mut Plan,
     hub: HubExchange,
     has_hubs: bool,
     /// Shared bodies, if their copies are to be compared.
@@ -105,54 +130,63 @@ struct ColourExchange {
     receive: Vec<Vec<u32>>,
 }
 
-/// Colours this rank's manifolds together with all other ranks, and plans the exchanges. Bodies with very many manifolds become hubs:
+/// Colours this rank's manifolds together with all other ranks, and plans the exchanges, if `connection` does not do it already. Bodies with very many manifolds become hubs:
 /// their manifolds leave the problem. Collective.
 ///
 /// `ids` are the ids of the movable bodies by slot, own ones first, then the ghosts.
 pub fn connect<'c>(
+    connection: &'c mut Connection,
     assembled: &mut Assembled,
     ids: &[BodyId],
     own: usize,
     halo: &Halo,
     verify: bool,
     comm: &'c dyn Comm,
-) -> (Colours, Ranks<'c>) {
-    let movable = ids.len();
-    let mut shared = SharedBodies::default();
-    let mut links = links(&assembled.problem, movable);
-    if comm.size() > 1 {
-        shared = announce(&links, ids, own, halo, comm);
+) -> (&'c Colours, Ranks<'c>) {
+    let seen = Seen::new(&assembled.problem, ids, own, halo);
+    let mut changed = [f64::from(seen != connection.seen)];
+    comm.max_f64(&mut changed);
+    if changed[0] > 0.0 {
+        *connection = Connection::new(seen, halo, comm);
     }
-    let hubs = choose_hubs(&links, ids, own, &shared, comm);
-    if !hubs.is_empty() {
-        assembled.separate(&hubs);
-        links = self::links(&assembled.problem, movable);
-        shared = leave_out(&hubs, &links, own, halo, shared);
-    }
-    let mut ranks = Ranks {
-        comm,
-        exchanges: Vec::new(),
-        shared: SharedBodies::default(),
-        hub: HubExchange::default(),
-        has_hubs: !hubs.is_empty(),
-        replicas: verify.then(Vec::new),
-    };
-    if comm.size() == 1 {
-        return (crate::solve::colour::colour(&links, movable), ranks);
-    }
-    let colours = colour_together(&links, ids, own, &mut shared, comm);
-    ranks.exchanges = plan(comm.rank() as u32, &links, &colours, &shared);
-    if verify {
-        let replicas = shared.bodies.iter().map(|body| Replica::new(body.slot, body.id, own, halo));
-        ranks.replicas = Some(replicas.collect());
-    }
-    ranks.shared = shared;
-    (colours, ranks)
+    let Connection { colours, hubs, plan, .. } = connection;
+    assembled.separate(hubs);
+    let replica = |body: &SharedBody| Replica::new(body.slot, body.id, own, halo);
+    let replicas = verify.then(|| plan.shared.bodies.iter().map(replica).collect());
+    (colours, Ranks { comm, plan, hub: HubExchange::default(), has_hubs: !hubs.is_empty(), replicas })
 }
 
-fn links(problem: &Problem, movable: usize) -> Vec<Link> {
-    let slot = |slot: u32| ((slot as usize) < movable).then_some(slot);
-    problem.manifolds.iter().map(|m| Link { key: m.key, slots: m.slots.map(slot) }).collect()
+impl Seen {
+    fn new(problem: &Problem, ids: &[BodyId], own: usize, halo: &Halo) -> Self {
+        let slot = |slot: u32| ((slot as usize) < ids.len()).then_some(slot);
+        let links = problem.manifolds.iter().map(|m| Link { key: m.key, slots: m.slots.map(slot) }).collect();
+        Self { links, ids: ids.to_vec(), own, others: halo.others.clone(), owners: halo.owners.clone() }
+    }
+}
+
+impl Connection {
+    /// Collective.
+    fn new(seen: Seen, halo: &Halo, comm: &dyn Comm) -> Self {
+        let Seen { links, ids, own, .. } = &seen;
+        let alone = comm.size() == 1;
+        let mut shared = if alone { SharedBodies::default() } else { announce(links, ids, *own, halo, comm) };
+        let hubs = choose_hubs(links, ids, *own, &shared, comm);
+        let coloured: &[Link] = if hubs.is_empty() {
+            links
+        } else {
+            &links.iter().filter(|link| !is_of(&link.key, &hubs)).copied().collect::<Vec<_>>()
+        };
+        if !hubs.is_empty() {
+            shared = leave_out(&hubs, coloured, *own, halo, shared);
+        }
+        if alone {
+            let colours = crate::solve::colour::colour(coloured, ids.len());
+            return Self { colours, hubs, plan: Plan::default(), seen };
+        }
+        let colours = colour_together(coloured, ids, *own, &mut shared, comm);
+        let exchanges = plan(comm.rank() as u32, coloured, &colours, &shared);
+        Self { colours, hubs, plan: Plan { exchanges, shared }, seen }
+    }
 }
 
 /// The bodies with the most manifolds, if these are very many: ascending, the same on every rank. Collective.
@@ -199,7 +233,7 @@ fn leave_out(hubs: &[BodyId], links: &[Link], own: usize, halo: &Halo, shared: S
     let SharedBodies { places, mut bodies } = shared;
     let used: BTreeSet<u32> = links.iter().flat_map(|link| link.slots).flatten().collect();
     bodies.retain_mut(|body| {
-        body.foreign.retain(|foreign| !foreign.key.bodies.iter().any(|id| hubs.contains(id)));
+        body.foreign.retain(|foreign| !is_of(&foreign.key, hubs));
         let owner = (body.slot as usize).checked_sub(own).map(|ghost| halo.owners[ghost]);
         body.participants =
             owner.into_iter().chain(body.foreign.iter().map(|foreign| foreign.rank)).collect();
@@ -227,7 +261,7 @@ impl Replica {
 impl Ranks<'_> {
     /// The other ranks that use the velocity of a shared body.
     pub(super) fn participants(&self, slot: u32) -> Vec<u32> {
-        self.shared.get(slot).map_or_else(Vec::new, |body| body.participants.clone())
+        self.plan.shared.get(slot).map_or_else(Vec::new, |body| body.participants.clone())
     }
 
     /// Whether there are hubs besides machines: the same on every rank.
@@ -443,7 +477,7 @@ pub(super) fn slot_lookup(ids: &[BodyId], own: usize) -> impl Fn(BodyId) -> Opti
 
 impl Interface for Ranks<'_> {
     fn begin(&mut self, colour: usize, velocities: &Velocities) {
-        let Some(ColourExchange { exchange, send, .. }) = self.exchanges.get_mut(colour) else { return };
+        let Some(ColourExchange { exchange, send, .. }) = self.plan.exchanges.get_mut(colour) else { return };
         if exchange.is_empty() {
             return;
         }
@@ -458,12 +492,14 @@ impl Interface for Ranks<'_> {
     }
 
     fn has_arrived(&mut self, colour: usize) -> bool {
-        let Some(ColourExchange { exchange, .. }) = self.exchanges.get_mut(colour) else { return true };
+        let Some(ColourExchange { exchange, .. }) = self.plan.exchanges.get_mut(colour) else { return true };
         exchange.is_empty() || self.comm.has_arrived(exchange)
     }
 
     fn finish(&mut self, colour: usize, velocities: &mut Velocities) {
-        let Some(ColourExchange { exchange, receive, .. }) = self.exchanges.get_mut(colour) else { return };
+        let Some(ColourExchange { exchange, receive, .. }) = self.plan.exchanges.get_mut(colour) else {
+            return;
+        };
         if exchange.is_empty() {
             return;
         }
@@ -519,5 +555,78 @@ impl Interface for Ranks<'_> {
         let mut worst = [partial.worst_velocity];
         self.comm.max_f64(&mut worst);
         partial.worst_velocity = worst[0];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{physics, sphere, wall};
+    use super::super::{DecompositionOptions, Stepper};
+    use super::{Colour, Connection};
+    use crate::geometry::Vec3;
+    use crate::scene::{Activation, ContactLaw, LawTable, Scene};
+    use crate::solve::{Options, colour::colour};
+    use decomposition::{Comm, Solo, threads};
+
+    /// Five spheres on top of each other.
+    fn column(comm: &dyn Comm) -> Stepper<'_> {
+        let mut laws = LawTable::new(1);
+        laws.set(0, 0, ContactLaw { friction: 0.5, restitution: 0.0, activation: Activation::Predictive });
+        let ball = |k: u64| sphere(1 + k, 0.05, Vec3::new(0.0, 0.0, 0.05 + 0.1 * k as f64), Vec3::zeros());
+        let grains = (0..5).filter(|k| *k as usize % comm.size() == comm.rank()).map(ball).collect();
+        let scene = Scene {
+            groups: vec!["all".into()],
+            materials: vec!["stone".into()],
+            laws,
+            statics: vec![wall(0, Vec3::z(), Vec3::zeros())],
+            grains,
+            ..Default::default()
+        };
+        Stepper::new(scene, physics(), Options::default(), DecompositionOptions::default(), comm)
+    }
+
+    fn step(stepper: &mut Stepper) {
+        stepper.step().expect("no machine can fail");
+    }
+
+    /// Other colours, good ones too, tell whether they were found anew.
+    #[test]
+    fn colours_stay_while_contacts_do() {
+        let mut stepper = column(&Solo);
+        (0..3).for_each(|_| step(&mut stepper));
+        let found = stepper.connection.colours.clone();
+        assert_eq!(found.of.len(), 5);
+        let last = found.count as Colour - 1;
+        stepper.connection.colours.of.iter_mut().for_each(|colour| *colour = last - *colour);
+        step(&mut stepper);
+        assert_ne!(stepper.connection.colours, found, "taken over");
+        stepper.scene.grains[4].velocity = Vec3::new(0.0, 0.0, 3.0);
+        (0..3).for_each(|_| step(&mut stepper));
+        let Connection { seen, colours, .. } = &stepper.connection;
+        assert_eq!(seen.links.len(), 4, "the uppermost flies");
+        assert_eq!(*colours, colour(&seen.links, 5), "found anew");
+    }
+
+    /// Each rank sees its own part stay or change: they agree.
+    #[test]
+    fn one_rank_with_a_change_is_enough() {
+        let moved = |comm: &dyn Comm| {
+            let mut stepper = column(comm);
+            stepper.verify_copies();
+            (0..3).for_each(|_| step(&mut stepper));
+            for grain in stepper.scene.grains.iter_mut().filter(|grain| grain.id.0 == 5) {
+                grain.velocity = Vec3::new(0.0, 0.0, 0.2);
+            }
+            // Up, down again, and at rest.
+            (0..80).for_each(|_| step(&mut stepper));
+            stepper.scene.grains.clone()
+        };
+        let alone = moved(&Solo);
+        assert!(alone[4].velocity.norm() < 1e-3, "{:?}", alone[4].velocity);
+        for size in [2, 3] {
+            let mut together: Vec<_> = threads::run(size, |comm| moved(comm)).into_iter().flatten().collect();
+            together.sort_by_key(|body| body.id);
+            assert_eq!(together, alone, "{size} ranks");
+        }
     }
 }

@@ -104,6 +104,8 @@ pub struct Stepper<'c> {
     /// Boxes in which it is measured how densely grains lie.
     regions: Vec<Aabb>,
     projector: project::Projector,
+    /// Of the last step.
+    connection: interface::Connection,
     timers: Timers,
     contacts: Vec<ContactView>,
     /// Three sums for each static body: what contacts gave it in the last step.
@@ -149,6 +151,7 @@ impl<'c> Stepper<'c> {
             verify: false,
             regions: Vec::new(),
             projector: project::Projector::default(),
+            connection: interface::Connection::default(),
             timers: Timers::default(),
             contacts: Vec::new(),
             dump_due: false,
@@ -219,6 +222,7 @@ impl<'c> Stepper<'c> {
             partition,
             detector,
             projector,
+            connection,
             timers,
             dump_due,
             dump,
@@ -251,8 +255,10 @@ impl<'c> Stepper<'c> {
             view.assemble(contacts, scene, machines, &halo, physics, takes_part)
         });
         let (colours, mut ranks) = timers.time(Phase::Colour, comm, || {
-            interface::connect(&mut assembled, &view.ids, scene.grains.len(), &halo, self.verify, comm)
+            let (ids, own) = (&view.ids, scene.grains.len());
+            interface::connect(connection, &mut assembled, ids, own, &halo, self.verify, comm)
         });
+        let colour_count = colours.count;
         let gathered = timers.time(Phase::Colour, comm, || {
             let here = hub::Here { view: &view, scene, halo: &halo, comm };
             let (gathered, exchange) = hub::gather(&assembled.hub, machines, &here, &ranks);
@@ -263,7 +269,7 @@ impl<'c> Stepper<'c> {
         let share = whole::Share { assembled: &assembled, ids: &view.ids, hub: &gathered.hub };
         let (solution, blocks) = timers.time(Phase::Solve, comm, || match options.method {
             None => {
-                let blocks = Blocks::new(&assembled.problem, &colours, shared);
+                let blocks = Blocks::new(&assembled.problem, colours, shared);
                 let (solution, blocks) =
                     solve::solve_in(blocks, &assembled.problem, &gathered.hub, options, &mut ranks); // (33)
                 (solution, Some(blocks))
@@ -274,7 +280,7 @@ impl<'c> Stepper<'c> {
             *dump = whole::gather(&share, Some(&solution), comm).map(|whole| whole.dump());
         }
         let shifts = timers.time(Phase::Correct, comm, || {
-            let step = correct::Step { assembled: &assembled, gathered: &gathered, colours: &colours };
+            let step = correct::Step { assembled: &assembled, gathered: &gathered, colours };
             let struck = impact::shifts(&step, &solution, physics, shared, &mut ranks, comm);
             let corrected = correct::correct(&step, blocks, physics, shared, &mut ranks, comm);
             correct::Shifts::sum(struck, corrected)
@@ -314,7 +320,7 @@ impl<'c> Stepper<'c> {
             halo::migrate(scene, partition, comm)
         });
         self.gather_wall_impulses();
-        let mut report = self.report(&assembled, &solution, colours.count, moved);
+        let mut report = self.report(&assembled, &solution, colour_count, moved);
         report.worst_penetration = left.unwrap_or(report.worst_penetration);
         Ok(report)
     }

@@ -12,6 +12,7 @@
 
 use super::assemble::TakesPart;
 use super::halo::HaloMemory;
+use super::interface::Connection;
 use super::{Machines, StepError, View, correct, halo, hub, interface, motion, pair_owner, reach_boxes};
 use crate::contact::detect::Detector;
 use crate::geometry::Vec3;
@@ -89,15 +90,16 @@ impl Projector {
         if deepest[0] <= limit {
             return Ok((deepest[0], Round::Good));
         }
+        let connection = &mut Connection::default();
         let (colours, mut ranks) =
-            interface::connect(&mut assembled, &view.ids, scene.grains.len(), &halo, false, comm);
+            interface::connect(connection, &mut assembled, &view.ids, scene.grains.len(), &halo, false, comm);
         let here = hub::Here { view: &view, scene, halo: &halo, comm };
         let (gathered, exchange) = hub::gather(&assembled.hub, machines, &here, &ranks);
         ranks.set_hub(exchange);
         let shared = |slot: u32| halo.is_shared(slot);
         let bias = |gap: f64| (gap + 0.5 * limit) / physics.time_step;
         let (problem, hub) = (correct::starting_at_rest(&assembled, bias), gathered.starting_at_rest(bias));
-        let solution = solve::solve(&problem, &hub, &colours, &OPTIONS, shared, &mut ranks);
+        let solution = solve::solve(&problem, &hub, colours, &OPTIONS, shared, &mut ranks);
         let shifts = Some(correct::Shifts { bodies: solution.velocities, machines: solution.hub.velocities });
         correct::apply(&mut scene.grains, &shifts, physics);
         machines.shift(scene, &correct::machine_ways(&shifts, physics), comm)?;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 const STONE: u32 = 0;
 
-fn physics() -> Physics {
+pub(super) fn physics() -> Physics {
     Physics {
         start_time: 0.0,
         time_step: 1e-3,
@@ -23,7 +23,7 @@ fn physics() -> Physics {
     }
 }
 
-fn sphere(id: u64, radius: f64, position: Vec3, velocity: Vec3) -> Body {
+pub(super) fn sphere(id: u64, radius: f64, position: Vec3, velocity: Vec3) -> Body {
     let mass = 2700.0 * 4.0 / 3.0 * std::f64::consts::PI * radius.powi(3);
     Body {
         id: BodyId(id),
@@ -41,7 +41,7 @@ fn sphere(id: u64, radius: f64, position: Vec3, velocity: Vec3) -> Body {
     }
 }
 
-fn wall(id: u64, normal: Vec3, position: Vec3) -> Body {
+pub(super) fn wall(id: u64, normal: Vec3, position: Vec3) -> Body {
     let rotation = Quat::rotation_between(&Vec3::z(), &normal)
         .unwrap_or(Quat::from_scaled_axis(Vec3::x() * std::f64::consts::PI));
     Body {
