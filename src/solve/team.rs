@@ -20,7 +20,22 @@ const LOOKS: u32 = 2000;
 const PAUSES: u32 = 200;
 const NAP: Duration = Duration::from_micros(20);
 
-type Work<'a> = dyn Fn(usize) + Sync + 'a;
+type Work<'a> = dyn Fn(Share) + Sync + 'a;
+
+/// One of the parts of a round.
+#[derive(Clone, Copy)]
+pub struct Share {
+    part: usize,
+    parts: usize,
+}
+
+impl Share {
+    /// Its part of a list.
+    pub fn of<T>(self, list: &[T]) -> &[T] {
+        let Self { part, parts } = self;
+        &list[list.len() * part / parts..list.len() * (part + 1) / parts]
+    }
+}
 
 pub struct Team {
     size: usize,
@@ -90,22 +105,16 @@ impl Team {
 
     /// Does `work` with each item of `list`, in slices, on all members that are there. For the thread that leads only.
     pub fn share<T: Sync>(&self, list: &[T], work: impl Fn(&[T]) + Sync) {
-        let parts = self.size * PARTS_EACH;
-        self.run(&|part| work(&list[share_of(list.len(), part, parts)]));
+        self.run(&|share| work(share.of(list)));
     }
 
-    /// As [`Self::share`], with one result for each slice, in the order of the list.
-    pub fn gather<T: Sync, R: Send>(
-        &self,
-        list: &[T],
-        work: impl Fn(&[T]) -> R + Sync,
-    ) -> impl Iterator<Item = R> {
-        let parts = self.size * PARTS_EACH;
-        let results: Vec<Cell<Option<R>>> = (0..parts).map(|_| Cell(UnsafeCell::default())).collect();
-        self.run(&|part| {
-            let result = work(&list[share_of(list.len(), part, parts)]);
+    /// `work(share)` for every part of a round, with one result for each, in their order.
+    pub fn gather<R: Send>(&self, work: impl Fn(Share) -> R + Sync) -> impl Iterator<Item = R> {
+        let results: Vec<Cell<Option<R>>> = self.parts.iter().map(|_| Cell(UnsafeCell::default())).collect();
+        self.run(&|share| {
+            let result = work(share);
             // SAFETY: a part is done once, by one thread.
-            unsafe { *results[part].0.get() = Some(result) };
+            unsafe { *results[share.part].0.get() = Some(result) };
         });
         results.into_iter().filter_map(|cell| cell.0.into_inner())
     }
@@ -124,8 +133,8 @@ impl Team {
         });
     }
 
-    /// `work(part)` for every part, each once.
-    fn run(&self, work: &Work<'_>) {
+    /// `work(share)` for every part, each once.
+    pub fn run(&self, work: &Work<'_>) {
         // SAFETY: only the lifetime is taken off; the round is over before `work` goes, see below.
         let lasting = unsafe { std::mem::transmute::<*const Work<'_>, *const Work<'static>>(work) };
         // SAFETY: every part of the last round is done, so nobody reads this.
@@ -151,7 +160,7 @@ impl Team {
             // SAFETY: a part of this round is taken and not done, so that `run` is still waiting with what it points to.
             if let Some(work) = unsafe { *self.table.work.get() } {
                 // SAFETY: as above.
-                unsafe { (*work)(place) };
+                unsafe { (*work)(Share { part: place, parts: self.parts.len() }) };
             }
             drop(finished);
         }
@@ -216,11 +225,6 @@ fn wait(ready: impl Fn() -> bool) {
     }
 }
 
-/// The range of part `part` of `count` items in `parts` parts.
-pub fn share_of(count: usize, part: usize, parts: usize) -> std::ops::Range<usize> {
-    count * part / parts..count * (part + 1) / parts
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -258,7 +262,8 @@ mod tests {
 
     #[test]
     fn results_come_in_the_order_of_the_list() {
-        let firsts: Vec<Vec<u64>> = with(3, |team| team.gather(&numbers(), |items| items.to_vec()).collect());
+        let firsts: Vec<Vec<u64>> =
+            with(3, |team| team.gather(|share| share.of(&numbers()).to_vec()).collect());
         assert_eq!(firsts.concat(), numbers());
     }
 
@@ -266,7 +271,7 @@ mod tests {
     fn helpers_that_never_come_hold_nobody_up() {
         // Two teams at once on a pool of one thread: the helpers of one occupy it until its leader, who waits for the other's, is done.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-        let sum = |team: &Team| team.gather(&numbers(), |items| items.iter().sum::<u64>()).sum::<u64>();
+        let sum = |team: &Team| team.gather(|share| share.of(&numbers()).iter().sum::<u64>()).sum::<u64>();
         let total = pool.install(|| with(4, |outer| with(4, |inner| sum(inner)) + sum(outer)));
         assert_eq!(total, 2 * numbers().iter().sum::<u64>());
     }
