@@ -138,11 +138,9 @@ impl<'t> Sweep<'t> {
     /// Whether the bodies that nothing was to change are as they were.
     pub(super) fn idle_have_stayed(&self, problem: &Problem) -> bool {
         let Blocks { lines, idle, .. } = &self.blocks;
-        let bits =
-            |twist: &Twist| [twist.linear, twist.angular].concat().into_iter().map(f64::to_bits).collect();
+        let bits = |twist: &Twist| [twist.linear, twist.angular].map(|part| part.map(f64::to_bits));
         let stays = |(&line, free): (&u32, _)| {
-            let found: Vec<u64> = bits(&self.velocities[line as usize]);
-            (line as usize) < *idle || found == bits(free)
+            (line as usize) < *idle || bits(&self.velocities[line as usize]) == bits(free)
         };
         lines.iter().zip(&problem.free_velocity).all(stays)
     }
