@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// A run that takes longer hangs: the tests' own cases need seconds, those of `make soak` many minutes.
@@ -15,7 +16,10 @@ pub struct Directory(pub PathBuf);
 
 impl Directory {
     pub fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("breccia-{}-{name}", std::process::id()));
+        // Tests that run side by side may ask for the same name, and the first to end removes its own.
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("breccia-{}-{count}-{name}", std::process::id()));
         std::fs::create_dir_all(&path).expect("a directory for the test");
         Self(path)
     }
