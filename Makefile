@@ -38,7 +38,7 @@ lint:
 	cargo fmt --all -- --check
 	cargo clippy --workspace --all-targets -- -D warnings
 
-bench: build ## Measure the sweep, detection, a step, scaling, and rapier beside it on this machine: some twenty minutes
+bench: build ## Measure the sweep, detection, a step, scaling, and rapier beside it on this machine: some twenty-five minutes
 	cargo bench --bench detection
 	cargo bench --bench machine
 	.venv/bin/python jobs/performance.py

@@ -3,7 +3,7 @@
 
 Runs that are compared take turns, and the fastest of each counts: machines are shared, and get slower and faster meanwhile.
 
-  make bench                          # all of it, some twenty minutes
+  make bench                          # all of it, some twenty-five minutes
   jobs/performance.py sweep scaling   # parts: sweep, residual, cases, rest, scaling, rapier
 """
 import json
@@ -152,7 +152,7 @@ def cases():
         ratio = plain["phases"]["solve"] / momentum["phases"]["solve"]
         missed = [f"{one['missed']} ({one['left']:.1e})" if one["missed"] else "0" for one in (plain, momentum)]
         rows.append([f"`{case}`", steps, f"{momentum['points']:,.0f}", *cells, f"{ratio:.2f}", *missed])
-    head = ["case", "steps", "points", "plain: sweeps, ms a step", "momentum", "plain / momentum, time", "plain: steps that miss the tolerance (by most)", "momentum"]
+    head = ["case", "steps", "points", "plain: sweeps, ms a step", "momentum", "plain / momentum, time", "plain: steps that miss the tolerance (residual at most)", "momentum"]
     return table(head, rows) + "\n", rows
 
 
