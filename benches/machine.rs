@@ -4,9 +4,9 @@
 //! Limits of the project: 20 µs for the 8-body machine with two loops.
 
 use breccia::geometry::{Mat3, Vec3};
-use breccia::machine::{
-    BodySpec, CutKind, ForceEvaluation, ForceSpec, JointKind, JointSpec, Law, LinkLaw, Machine,
-    MachineBuilder,
+use breccia::multibody::{
+    BodySpec, CutKind, ForceEvaluation, ForceSpec, JointKind, JointSpec, Law, LinkLaw, Multibody,
+    MultibodyBuilder,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -44,8 +44,8 @@ fn part(name: &str, mass: f64, half: f64) -> BodySpec {
 }
 
 /// A tamping unit after [Docquier2020, section 6]: eight bodies, ten coordinates, two planar loops closed by points in space.
-fn tamping_unit() -> Machine {
-    let mut builder = MachineBuilder::new("tamping unit");
+fn tamping_unit() -> Multibody {
+    let mut builder = MultibodyBuilder::new("tamping unit");
     let at = |x: f64, z: f64| Vec3::new(x, 0.0, z);
     builder.gravity(at(0.0, -9.81));
     builder.body(part("support", 50.0, 0.3).point("lug", at(0.6, 0.1)));
@@ -84,12 +84,12 @@ fn tamping_unit() -> Machine {
     builder.force("squeeze", ForceSpec::Actuator { coordinate: "ram".into(), law: squeeze });
     let hold = LinkLaw::SpringDamper { stiffness: 1e3, damping: 50.0, rest_length: 0.5 };
     builder.force("hold", ForceSpec::Link { a: "left arm".into(), b: "right arm".into(), law: hold });
-    Machine::new(builder.build().expect("valid"), 0.0).expect("assembles")
+    Multibody::new(builder.build().expect("valid"), 0.0).expect("assembles")
 }
 
 /// A closed belt: a ring of links in a plane, cut once.
-fn belt(links: usize) -> Machine {
-    let mut builder = MachineBuilder::new("belt");
+fn belt(links: usize) -> Multibody {
+    let mut builder = MultibodyBuilder::new("belt");
     builder.gravity(Vec3::new(0.0, 0.0, -9.81));
     let turn = 2.0 * std::f64::consts::PI / links as f64;
     let length = 0.1;
@@ -109,10 +109,10 @@ fn belt(links: usize) -> Machine {
     }
     let tip = format!("link{}.tip", links - 1);
     builder.cut("clasp", CutKind::Points { a: "ground.origin".into(), b: tip });
-    Machine::new(builder.build().expect("valid"), 0.0).expect("assembles")
+    Multibody::new(builder.build().expect("valid"), 0.0).expect("assembles")
 }
 
-fn step(machine: &mut Machine, velocities: &mut Vec<f64>, h: f64) {
+fn step(machine: &mut Multibody, velocities: &mut Vec<f64>, h: f64) {
     let t = machine.time();
     machine.advance_positions(0.5 * h);
     machine.close_loops().expect("closes");
@@ -124,7 +124,7 @@ fn step(machine: &mut Machine, velocities: &mut Vec<f64>, h: f64) {
 
 /// Least and median time of a step in µs over short batches (on a busy computer only the least tells the cost), and the
 /// number of allocations.
-fn measure(machine: &mut Machine, h: f64, steps: usize) -> (f64, f64, usize) {
+fn measure(machine: &mut Multibody, h: f64, steps: usize) -> (f64, f64, usize) {
     let mut velocities = Vec::new();
     for _ in 0..100 {
         step(machine, &mut velocities, h);
@@ -150,7 +150,7 @@ fn measure(machine: &mut Machine, h: f64, steps: usize) -> (f64, f64, usize) {
     (times[0], times[batches / 2], allocations)
 }
 
-fn report(name: &str, machine: &mut Machine, h: f64, steps: usize, limit: f64) {
+fn report(name: &str, machine: &mut Multibody, h: f64, steps: usize, limit: f64) {
     for evaluation in [ForceEvaluation::StartVelocity, ForceEvaluation::MiddleVelocity] {
         machine.set_force_evaluation(evaluation);
         let (least, median, allocations) = measure(machine, h, steps);

@@ -1,11 +1,11 @@
 //! What can be said on the command line.
 
-use breccia::inspect::export::ExportArguments;
-use breccia::inspect::info::InfoArguments;
-use breccia::report::ReportArguments;
-use breccia::run::Restart;
+use breccia::commands::inspect::export::ExportArguments;
+use breccia::commands::inspect::info::InfoArguments;
+use breccia::commands::report::ReportArguments;
+use breccia::commands::run::Restart;
+use breccia::commands::solve::SolveArguments;
 use breccia::solve::Instructions;
-use breccia::solve_command::SolveArguments;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::num::NonZeroU16;
 use std::path::PathBuf;

@@ -2,17 +2,16 @@
 //!
 //! The rooms, and what each never touches, are listed in `docs/architecture.md`.
 
+pub mod commands;
 pub mod contact;
+pub mod formula;
 pub mod geometry;
 pub mod input;
-pub mod inspect;
 pub mod machine;
-pub mod mechanism;
+pub mod multibody;
 pub mod output;
-pub mod report;
-pub mod run;
 pub mod scene;
 pub mod setup;
 pub mod solve;
-pub mod solve_command;
 pub mod step;
+pub mod words;

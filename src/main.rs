@@ -2,11 +2,12 @@
 
 mod command_line;
 
-use breccia::report::ReportArguments;
-use breccia::run::{self, Ending, Log, RunError};
+use breccia::commands::inspect;
+use breccia::commands::report::ReportArguments;
+use breccia::commands::run::{self, Ending, Log, RunError};
 use breccia::setup::{self, SetupError};
 use breccia::solve::Instructions;
-use breccia::{input, inspect, output};
+use breccia::{input, output};
 use clap::Parser;
 use command_line::{CommandLine, RunArguments, Task};
 use decomposition::{Comm, Metered, Solo, World};
@@ -87,7 +88,7 @@ fn main() -> ExitCode {
         Task::Info(arguments) => report(info(&arguments)),
         Task::Export(arguments) => report(export(&arguments)),
         Task::Report(arguments) => report(story(&arguments)),
-        Task::Solve(arguments) => ExitCode::from(breccia::solve_command::run(&arguments)),
+        Task::Solve(arguments) => ExitCode::from(breccia::commands::solve::run(&arguments)),
     }
 }
 
@@ -135,7 +136,7 @@ fn check(case: &Path, set: &[(String, String)]) -> Result<(), Failure> {
     let setup = setup::build(&case, &Solo).map_err(|error| (INPUT, error.to_string()))?;
     print(&run::describe(&case, &setup.inventory))?;
     if !setup.machines.is_empty() {
-        print(&setup::machine::describe(setup.machines.mechanisms()))?;
+        print(&setup::machine::describe(setup.machines.all()))?;
     }
     print(&case.warnings.iter().map(|warning| format!("warning: {warning}\n")).collect::<String>())
 }
@@ -159,7 +160,7 @@ fn export(arguments: &inspect::export::ExportArguments) -> Result<(), Failure> {
 }
 
 fn story(arguments: &ReportArguments) -> Result<(), Failure> {
-    let page = breccia::report::report(arguments).map_err(|error| (FILES, error.to_string()))?;
+    let page = breccia::commands::report::report(arguments).map_err(|error| (FILES, error.to_string()))?;
     print(&page.display().to_string())
 }
 

@@ -2,7 +2,7 @@
 
 mod support;
 
-use breccia::inspect::text_table::TextTable;
+use breccia::commands::inspect::text_table::TextTable;
 use breccia::output::StateFile;
 use breccia::scene::Body;
 use decomposition::Solo;

@@ -530,7 +530,7 @@ fn a_machine_among_the_grains_of_all_ranks_gives_the_same_bits() {
     };
     let one = alone(1);
     assert!(one.3 > 50, "{} contacts", one.3);
-    let turned = one.1.as_ref().expect("the owner").first().expect("one machine").machine.coordinates.v[1];
+    let turned = one.1.as_ref().expect("the owner").first().expect("one machine").multibody.coordinates.v[1];
     assert!((turned - 6.0).abs() > 0.5, "the balls slow the paddle: {turned}");
     assert_eq!(one.0, alone(2).0, "two threads");
     for size in [2, 3, 4, 8] {

@@ -92,8 +92,9 @@ fn a_whole_run_has_a_whole_page() {
     assert!(shades.len() > 60, "the picture is flat");
     // The numbers beside a plot are the run's.
     let table =
-        breccia::inspect::text_table::TextTable::read(&out.join("report/kinetic-energy.csv")).unwrap();
-    let series = breccia::inspect::text_table::TextTable::read(&out.join("series.csv")).unwrap();
+        breccia::commands::inspect::text_table::TextTable::read(&out.join("report/kinetic-energy.csv"))
+            .unwrap();
+    let series = breccia::commands::inspect::text_table::TextTable::read(&out.join("series.csv")).unwrap();
     assert_eq!(table.column("kinetic (J)"), series.column("kinetic_energy"));
 }
 

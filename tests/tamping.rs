@@ -3,7 +3,7 @@
 mod common;
 mod support;
 
-use breccia::machine::{Machine, Model};
+use breccia::multibody::{Model, Multibody};
 use breccia::setup;
 use common::machine::shipped;
 use support::{Directory, project, run};
@@ -43,8 +43,8 @@ duration = 1
     let folder = project("inputs/tamping/unit.toml");
     let case = breccia::input::parse_case(&folder.display().to_string(), text, &[]);
     let case = case.unwrap_or_else(|errors| panic!("{errors}"));
-    let mechanisms = setup::machine::build(&case).unwrap_or_else(|error| panic!("{error}"));
-    let machine: &Machine = &mechanisms[0].machine;
+    let machines = setup::machine::build(&case).unwrap_or_else(|error| panic!("{error}"));
+    let machine: &Multibody = &machines[0].multibody;
     let model: &Model = machine.model();
     assert_eq!((model.body_count(), model.nv()), (8, 10));
     assert_eq!(model.cut_names().count(), 2);
@@ -63,8 +63,8 @@ duration = 1
 fn imposed_vibration_takes_three_degrees_of_freedom_away() {
     for name in ["tamping/15hz-imposed.toml", "tamping/small-15hz-imposed.toml"] {
         let case = shipped(name, &[]);
-        let mechanisms = setup::machine::build(&case).unwrap_or_else(|error| panic!("{error}"));
-        let words = mechanisms[0].machine.describe();
+        let machines = setup::machine::build(&case).unwrap_or_else(|error| panic!("{error}"));
+        let words = machines[0].multibody.describe();
         assert!(words.contains("3 prescribed"), "{words}");
         assert!(words.contains("independent: dive, wheel, link"), "{words}");
     }

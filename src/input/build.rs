@@ -1,19 +1,19 @@
 //! From the tree of a case file to a [`Case`]: the sections that are not bodies, and what must hold between sections.
 
-use super::build_bodies::{read_bodies, read_corners, read_grains};
-use super::build_shapes::{ReadShapes, read_shapes};
-use super::case::*;
-use super::document::{Data, Entry, Origin, Value};
-use super::errors::{CaseError, ErrorKind};
-use super::expression::functions;
-use super::keys::{Kind, Range};
-use super::listing::Listing;
-use super::machine_build::{Surroundings, read_machines};
-use super::names::Names;
-use super::reader::{Reader, TableReader};
-use super::sections::CASE;
-use super::table::{Interpolation, Table, columns};
-use super::values::is_identifier;
+use crate::formula::functions;
+use crate::formula::{Interpolation, Table, columns};
+use crate::input::bodies::build::{read_bodies, read_corners, read_grains};
+use crate::input::bodies::shapes::{ReadShapes, read_shapes};
+use crate::input::case::*;
+use crate::input::language::document::{Data, Entry, Origin, Value};
+use crate::input::language::errors::{CaseError, ErrorKind};
+use crate::input::language::keys::{Kind, Range};
+use crate::input::language::listing::Listing;
+use crate::input::language::names::Names;
+use crate::input::language::reader::{Reader, TableReader};
+use crate::input::language::values::is_identifier;
+use crate::input::machine::build::{Surroundings, read_machines};
+use crate::input::sections::CASE;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -343,7 +343,9 @@ fn read_start(table: &TableReader, materials: &Names, users: &mut Users) -> Opti
         let mut groups = Vec::new();
         for item in field.items()? {
             match &item.data {
-                Data::Text(name) if super::values::is_name(name) => groups.push(name.clone()),
+                Data::Text(name) if crate::input::language::values::is_name(name) => {
+                    groups.push(name.clone())
+                }
                 _ => table.reader.wrong(item, &field.path, &Kind::Name.describe()),
             }
         }

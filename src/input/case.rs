@@ -1,11 +1,11 @@
 //! A case: plain, checked data. Names have become indices into the lists here; lengths are in m, times in s, masses
 //! in kg, angles in rad.
 
-use super::expression::Scope;
-use super::keys::choices;
-use super::machine_case::CaseMachine;
-use super::motion::{Motion, VectorFormula};
+use crate::formula::Scope;
+use crate::formula::{Motion, VectorFormula};
 use crate::geometry::{Aabb, Overflow, Polyhedron, Pose, SizeDistribution, StoneParameters, Vec3};
+use crate::input::machine::case::CaseMachine;
+use crate::words::choices;
 use std::path::PathBuf;
 use std::sync::Arc;
 

@@ -4,48 +4,24 @@
 //! checked without building the scene. All mistakes come out at once ([`CaseErrors`]). The keys are listed once, in
 //! `sections.rs`; [`schema`] (for editors) and [`manual_markdown`] (`docs/case-file.md`) are made from the same lists.
 
+mod bodies;
 mod build;
-mod build_bodies;
-mod build_shapes;
 mod case;
-mod document;
-mod errors;
-mod expression;
-mod keys;
-mod listing;
-mod machine_build;
-mod machine_case;
-mod machine_forces;
-mod machine_include;
-mod machine_joints;
-mod machine_names;
-mod machine_sections;
-mod machine_sections_forces;
-mod manual;
-mod motion;
-mod names;
-mod reader;
-mod schema;
+mod language;
+mod machine;
 mod sections;
-mod sections_bodies;
-mod suggest;
-mod table;
-mod values;
 
+pub use crate::formula::{Motion, MotionState, VectorFormula};
 pub use case::*;
-pub use errors::{CaseError, CaseErrors, ErrorKind};
-pub use expression::{Expression, ExpressionError, ExpressionProblem, Scope, functions};
-pub(crate) use keys::choices;
-pub use keys::{Choice, Choose};
-pub use listing::{Change, Listing, changes, is_physics};
-pub use machine_case::*;
-pub use manual::manual_markdown;
-pub use motion::{Motion, MotionState, VectorFormula};
-pub use schema::schema;
-pub use table::{Interpolation, Table, TableError};
+pub use language::errors::{CaseError, CaseErrors, ErrorKind};
+pub use language::listing::{Change, Listing, changes, is_physics};
+pub use language::manual::manual_markdown;
+pub use language::schema::schema;
+pub use machine::case::*;
 
-use document::{Source, Value, apply_override};
-use reader::Reader;
+use crate::formula::Scope;
+use language::document::{self, Source, Value, apply_override};
+use language::reader::Reader;
 use std::cell::{Cell, RefCell};
 use std::io::Read;
 use std::path::Path;
@@ -86,7 +62,7 @@ pub fn parse_case(name: &str, text: &str, overrides: &[(String, String)]) -> Res
     // What is included must be there before values in it can be replaced.
     let (first, rest): (Vec<_>, Vec<_>) = overrides.iter().partition(|(path, _)| path.starts_with("include"));
     first.into_iter().for_each(|change| replace(&mut root, &mut sources, change));
-    let included = machine_include::include(&mut root, &mut sources, &folder);
+    let included = machine::include::include(&mut root, &mut sources, &folder);
     let settings = document::apply_settings(&mut root, &sources);
     rest.into_iter().for_each(|change| replace(&mut root, &mut sources, change));
     errors.extend(included.errors);
@@ -107,7 +83,7 @@ pub fn parse_case(name: &str, text: &str, overrides: &[(String, String)]) -> Res
     errors.sort_by(|a, b| (a.file != name, &a.file, a.line).cmp(&(b.file != name, &b.file, b.line)));
     match case {
         Some(mut case) if errors.is_empty() => {
-            case.listing = listing::list(&root, &reader.sources);
+            case.listing = language::listing::list(&root, &reader.sources);
             Ok(case)
         }
         _ => Err(CaseErrors { errors, left_out: reader.left_out.get() }),

@@ -2,11 +2,12 @@
 //!
 //! These lists are the manual (`docs/case-file.md`), the JSON Schema (`breccia schema`) and what the reader checks against.
 
-use super::case::*;
-use super::keys::{Alternative, Choose, Key, Kind, Namespace, Need, Range, Section};
-use super::machine_sections::MACHINE;
-use super::sections_bodies::{BODY, GRAINS, SHAPE};
-use super::table::Interpolation;
+use crate::formula::Interpolation;
+use crate::input::bodies::sections::{BODY, GRAINS, SHAPE};
+use crate::input::case::*;
+use crate::input::language::keys::{Alternative, Key, Kind, Namespace, Need, Range, Section};
+use crate::input::machine::sections::MACHINE;
+use crate::words::Choose;
 use Need::{Default, Optional, Required};
 
 pub(super) const fn key(

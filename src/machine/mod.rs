@@ -1,64 +1,62 @@
-//! Articulated mechanisms in relative coordinates, reduced by coordinate partitioning.
+//! A machine of a case: the mechanism, the laws and phases that drive it, and the shapes by which it touches others.
 //!
-//! A constant [`Model`] (tree of bodies and joints, cuts, force elements; made by [`MachineBuilder`]), its state
-//! [`Coordinates`], and scratch [`Data`]. [`Machine`] joins the three and offers the calls of one time step of
-//! [Docquier2020, Algorithm 1]:
-//!
-//! ```text
-//! machine.advance_positions((1 - theta) * h);        (29)
-//! machine.close_loops()?;                            (16)
-//! let operators = machine.reduce(t, h)?;             (20)-(27), (28) without contacts
-//! ...contact solve on operators...
-//! machine.finish(&v_u_new)?;                         (30), (16), (20)
-//! ```
-//!
-//! Symbols: `q` positions (nq), `v` velocities (nv), `u`/`v` as indices: independent and dependent velocities, `nu` the
-//! number of independent ones. All world vectors; twists and Jacobians hold the linear part first.
+//! [`crate::multibody`] knows joints and forces but no case file; [`crate::setup::machine`] builds what is here from one.
 
-mod assembly;
-mod builder;
-mod closure;
-mod cut;
-mod dense;
-mod dynamics;
-mod error;
-mod force;
-mod joint;
-mod kinematics;
-mod law;
-mod model;
-mod operators;
-mod partition;
-mod reactions;
-mod reduction;
-mod repartition;
-mod spatial;
-mod spec;
-mod stepping;
+mod controller;
+mod formula;
+mod variable;
 
-#[cfg(test)]
-mod tests_builder;
-#[cfg(test)]
-mod tests_closed_forms;
-#[cfg(test)]
-mod tests_loops;
-#[cfg(test)]
-mod tests_multipliers;
-#[cfg(test)]
-mod tests_oracle;
-#[cfg(test)]
-mod tests_slider_crank;
+pub use controller::{Controller, ControllerState, Decisions};
+pub(crate) use formula::law;
+pub use variable::{MachineLaw, MachinePhase, MachineVariable, PHASE_QUANTITIES};
 
-pub use builder::MachineBuilder;
-pub use closure::Closure;
-pub use error::{MachineError, ModelError};
-pub use joint::JointKind;
-pub use kinematics::Data;
-pub use law::{Law, LawInput, MotionSample, PrescribedMotion};
-pub use model::{BodyIndex, Coordinates, Model, PointRef};
-pub use operators::ReducedOperators;
-pub use partition::{Partition, Partitioning};
-pub use reduction::Reduced;
-pub use spatial::{Twist, Wrench};
-pub use spec::{BodySpec, CutKind, CutSpec, Direction, ForceSpec, JointSpec, LinkLaw};
-pub use stepping::{BodyImpulse, ContactVelocity, ForceEvaluation, Machine, MachineState};
+use crate::geometry::Shape;
+use crate::multibody::{BodyIndex, Multibody, MultibodyState};
+use serde::{Deserialize, Serialize};
+
+/// A machine that is ready to step.
+#[derive(Debug)]
+pub struct Machine {
+    pub multibody: Multibody,
+    /// To be updated at the start of every step, before anything else of the machine.
+    pub controller: Controller,
+    /// Of the bodies that have one, ascending by body.
+    pub shapes: Vec<MachineShape>,
+    /// Pairs of bodies with contacts that never touch each other, the lower one first, ascending.
+    pub apart: Vec<[BodyIndex; 2]>,
+}
+
+/// What a body of a machine looks like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MachineShape {
+    pub body: BodyIndex,
+    /// In the frame of the machine's body, which need not stand at its centre of mass.
+    pub shape: Shape,
+    /// Index into the materials of the case.
+    pub material: u32,
+    /// Whether it touches others; otherwise it is only drawn.
+    pub contacts: bool,
+}
+
+/// What a checkpoint holds of a machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SavedMachine {
+    pub multibody: MultibodyState,
+    pub controller: ControllerState,
+}
+
+impl Machine {
+    pub fn save(&self) -> SavedMachine {
+        SavedMachine { multibody: self.multibody.state(), controller: self.controller.state() }
+    }
+
+    /// The shapes that touch others, in the order of the slots of the machine's reduced operators.
+    pub fn contact_shapes(&self) -> impl Iterator<Item = &MachineShape> {
+        self.shapes.iter().filter(|shape| shape.contacts)
+    }
+
+    /// Whether two bodies of this machine can touch each other.
+    pub fn can_touch(&self, first: BodyIndex, second: BodyIndex) -> bool {
+        first != second && self.apart.binary_search(&[first.min(second), first.max(second)]).is_err()
+    }
+}

@@ -9,7 +9,7 @@ pub use impulses::{Impulses, ManifoldKey, StoredImpulse, StoredPoints};
 pub use laws::{Activation, ContactLaw, LawTable};
 
 use crate::geometry::{Pose, Vec3};
-use crate::machine::BodyIndex;
+use crate::multibody::BodyIndex;
 use std::sync::Arc;
 
 /// A prescribed motion: the pose of the body at a time, whatever pushes it.

@@ -1,7 +1,7 @@
 //! What can go wrong between a case that reads well and a scene that can be stepped.
 
 use crate::geometry::MassError;
-use crate::machine::{MachineError, ModelError};
+use crate::multibody::{ModelError, MultibodyError};
 use crate::output::OutputError;
 use decomposition::Comm;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ pub enum SetupError {
     MachineModel { machine: String, problem: ModelError },
     /// A mechanism that cannot be assembled, for instance.
     #[error("machine {machine:?}: {problem}")]
-    Machine { machine: String, problem: MachineError },
+    Machine { machine: String, problem: MultibodyError },
     /// A generator whose numbers do not go together.
     #[error("grains {grains:?}: {problem}")]
     Generator { grains: String, problem: String },

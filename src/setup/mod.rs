@@ -23,7 +23,7 @@ pub use resume::{GRADINGS, MACHINES, resume};
 
 use crate::geometry::{Shape, Vec3};
 use crate::input::{self, BodyMotion, Case, CaseBody};
-use crate::mechanism::{Mechanism, MechanismShape};
+use crate::machine::{Machine, MachineShape};
 use crate::scene::{
     Activation, Body, BodyId, ContactLaw, LawTable, MachinePart, Motion, Physics, Prescribed, Scene,
 };
@@ -48,9 +48,9 @@ pub struct Setup {
 pub fn build(case: &Case, comm: &dyn Comm) -> Result<Setup, SetupError> {
     let named = named_bodies(case);
     let (shapes, mut scene, mut free) = agree(comm, named)?;
-    let mechanisms = agree(comm, machine::build(case))?;
+    let machines = agree(comm, machine::build(case))?;
     let mut next_id = scene.statics.len() as u64;
-    add_machine_bodies(&mechanisms, &mut next_id, &mut scene);
+    add_machine_bodies(&machines, &mut next_id, &mut scene);
     for body in &mut free {
         body.id = BodyId(next_id);
         next_id += 1;
@@ -75,20 +75,20 @@ pub fn build(case: &Case, comm: &dyn Comm) -> Result<Setup, SetupError> {
         cell_size: case.decomposition.cell_size,
         imbalance_threshold: case.decomposition.imbalance_threshold,
     };
-    overlap::check(&mut scene, &mechanisms, &decomposition, &inventory, comm)?;
-    let machines = Machines::new(mechanisms);
+    overlap::check(&mut scene, &machines, &decomposition, &inventory, comm)?;
+    let machines = Machines::new(machines);
     Ok(Setup { scene, machines, physics: physics(case), solver: solver(case), decomposition, inventory })
 }
 
 /// The bodies of machines that have a shape, with ids after those of fixed and kinematic bodies and groups after all others.
-fn add_machine_bodies(mechanisms: &[Mechanism], next_id: &mut u64, scene: &mut Scene) {
-    for (machine, mechanism) in mechanisms.iter().enumerate() {
-        let model = mechanism.machine.model();
+fn add_machine_bodies(machines: &[Machine], next_id: &mut u64, scene: &mut Scene) {
+    for (number, machine) in machines.iter().enumerate() {
+        let model = machine.multibody.model();
         let mut slots = 0..;
-        for MechanismShape { body, shape, material, contacts } in &mechanism.shapes {
+        for MachineShape { body, shape, material, contacts } in &machine.shapes {
             let index = scene.machine_bodies.len() as u32;
-            let pose = mechanism.machine.pose(*body);
-            let twist = mechanism.machine.body_twist(*body, &pose.position);
+            let pose = machine.multibody.pose(*body);
+            let twist = machine.multibody.body_twist(*body, &pose.position);
             scene.machine_bodies.push(Body {
                 id: BodyId(*next_id),
                 group: scene.groups.len() as u32,
@@ -104,7 +104,7 @@ fn add_machine_bodies(mechanisms: &[Mechanism], next_id: &mut u64, scene: &mut S
                 anchor: None,
             });
             let slot = if *contacts { slots.next() } else { None };
-            scene.machine_parts.push(MachinePart { machine: machine as u32, body: *body, slot });
+            scene.machine_parts.push(MachinePart { machine: number as u32, body: *body, slot });
             scene.groups.push(format!("{}.{}", model.name(), model.body_name(*body)));
             *next_id += 1;
         }

@@ -7,7 +7,7 @@ use super::error::SetupError;
 use super::inventory::Inventory;
 use crate::contact::detect::{Candidate, Contact, Contacts, Detector};
 use crate::geometry::{Aabb, Vec3};
-use crate::mechanism::Mechanism;
+use crate::machine::Machine;
 use crate::scene::{Body, BodyId, Motion, Scene};
 use crate::step::halo::{self, HaloMemory};
 use crate::step::{DecompositionOptions, balance};
@@ -28,7 +28,7 @@ struct Overlap {
 /// Collective: an error that names the worst pair of all ranks. Grains go to the ranks that own their space.
 pub(super) fn check(
     scene: &mut Scene,
-    mechanisms: &[Mechanism],
+    machines: &[Machine],
     options: &DecompositionOptions,
     inventory: &Inventory,
     comm: &dyn Comm,
@@ -41,14 +41,14 @@ pub(super) fn check(
         Motion::Machine(part) => scene.machine_parts[part as usize].slot.is_some(),
         _ => true,
     };
-    let machines = scene.machine_bodies.iter().filter(touching);
-    let all = scene.grains.iter().chain(&halo.ghosts).chain(&scene.statics).chain(machines);
+    let moved = scene.machine_bodies.iter().filter(touching);
+    let all = scene.grains.iter().chain(&halo.ghosts).chain(&scene.statics).chain(moved);
     let candidate = |body: _| Candidate { body, reach: 0.0, movable: is_movable(body), slack: 0.0 };
     let candidates: Vec<Candidate> = all.map(candidate).collect();
     let owns = |_: &Body, _: &Body, place: &Vec3| partition.owner_of_point((*place).into()) == comm.rank();
     let meet = |a: &Body, b: &Body| {
         let law = scene.laws.between(a.material, b.material);
-        law.filter(|_| may_meet(scene, mechanisms, a, b)).map(|_| 0.0)
+        law.filter(|_| may_meet(scene, machines, a, b)).map(|_| 0.0)
     };
     let mut detector = Detector::default();
     let contacts =
@@ -65,10 +65,10 @@ fn is_movable(body: &Body) -> bool {
 }
 
 /// Bodies of one machine that never touch each other may overlap.
-fn may_meet(scene: &Scene, mechanisms: &[Mechanism], a: &Body, b: &Body) -> bool {
+fn may_meet(scene: &Scene, machines: &[Machine], a: &Body, b: &Body) -> bool {
     let [Motion::Machine(a), Motion::Machine(b)] = [a.motion, b.motion] else { return true };
     let [a, b] = [a, b].map(|part| scene.machine_parts[part as usize]);
-    a.machine != b.machine || mechanisms[a.machine as usize].can_touch(a.body, b.body)
+    a.machine != b.machine || machines[a.machine as usize].can_touch(a.body, b.body)
 }
 
 /// The pairs that are too deep, each once: the parts of clusters are in one run of contacts.

@@ -11,7 +11,7 @@ use super::error::{SetupError, agree};
 use super::{AchievedGrading, Inventory, Setup};
 use crate::geometry::{Pose, Vec3};
 use crate::input::Case;
-use crate::mechanism::{Mechanism, SavedMechanism};
+use crate::machine::{Machine, SavedMachine};
 use crate::output::{Digest, ImpulseRow, StateFile, share};
 use crate::scene::{Body, BodyId, Impulses, ManifoldKey, Motion, Scene, StoredImpulse};
 use crate::step::{DecompositionOptions, Machines, machines};
@@ -43,9 +43,9 @@ struct Driven {
 /// Collective: the scene of a case at the moment of a checkpoint. An error on one rank is an error on all.
 pub fn resume(case: &Case, file: &StateFile, comm: &dyn Comm) -> Result<Setup, SetupError> {
     let (_, mut scene, _) = agree(comm, super::named_bodies(case))?;
-    let mechanisms = agree(comm, mechanisms(case, file))?;
+    let machines = agree(comm, machines(case, file))?;
     let mut next_id = scene.statics.len() as u64;
-    super::add_machine_bodies(&mechanisms, &mut next_id, &mut scene);
+    super::add_machine_bodies(&machines, &mut next_id, &mut scene);
     agree(comm, take_names(&mut scene, file))?;
     let mut digest = Digest::new();
     let rows = share(file.body_count(), comm.rank(), comm.size());
@@ -73,13 +73,13 @@ pub fn resume(case: &Case, file: &StateFile, comm: &dyn Comm) -> Result<Setup, S
         imbalance_threshold: case.decomposition.imbalance_threshold,
     };
     let (physics, solver) = (super::physics(case), super::solver(case));
-    let machines = Machines::new(mechanisms);
+    let machines = Machines::new(machines);
     Ok(Setup { scene, machines, physics, solver, decomposition, inventory })
 }
 
 /// The machines as they were saved.
-fn mechanisms(case: &Case, file: &StateFile) -> Result<Vec<Mechanism>, SetupError> {
-    let saved: Vec<SavedMechanism> = match file.section(MACHINES) {
+fn machines(case: &Case, file: &StateFile) -> Result<Vec<Machine>, SetupError> {
+    let saved: Vec<SavedMachine> = match file.section(MACHINES) {
         None => Vec::new(),
         Some(bytes) => postcard::from_bytes(bytes).map_err(|error| {
             let path = file.path().display();

@@ -15,7 +15,7 @@ use super::halo::{Halo, deliver};
 use super::interface::{Ranks, slot_lookup};
 use super::machines::{Machines, OWNER};
 use crate::geometry::Vec3;
-use crate::machine::BodyImpulse;
+use crate::multibody::BodyImpulse;
 use crate::scene::{BodyId, ManifoldKey, Motion, Scene};
 use crate::solve::hub::{End, HubManifold, HubPoint};
 use crate::solve::{Hub, Inertia, Twist, Velocities};

@@ -7,8 +7,8 @@
 
 use super::StepError;
 use crate::geometry::Vec3;
-use crate::machine::{BodyImpulse, MachineError, ReducedOperators};
-use crate::mechanism::{Mechanism, SavedMechanism};
+use crate::machine::{Machine, SavedMachine};
+use crate::multibody::{BodyImpulse, MultibodyError, ReducedOperators};
 use crate::scene::{Body, Motion, Physics, Scene};
 use crate::solve::{HubMachine, Twist};
 use decomposition::Comm;
@@ -16,10 +16,10 @@ use decomposition::Comm;
 /// The rank on which all machines live: they may touch each other.
 pub const OWNER: usize = 0;
 
-/// Every rank holds the mechanisms; those of the owner move, the others are read only for what never changes.
+/// Every rank holds the all; those of the owner move, the others are read only for what never changes.
 #[derive(Default)]
 pub struct Machines {
-    mechanisms: Vec<Mechanism>,
+    all: Vec<Machine>,
     /// Of this step, by machine: the same on every rank.
     operators: Vec<ReducedOperators>,
     /// What the joints and cuts of the last step carried, by machine, on the owner.
@@ -44,26 +44,26 @@ pub struct Loads {
 }
 
 impl Machines {
-    pub fn new(mechanisms: Vec<Mechanism>) -> Self {
-        let loads = mechanisms.iter().map(Loads::none).collect();
-        Self { mechanisms, operators: Vec::new(), loads, rates: Vec::new() }
+    pub fn new(all: Vec<Machine>) -> Self {
+        let loads = all.iter().map(Loads::none).collect();
+        Self { all, operators: Vec::new(), loads, rates: Vec::new() }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.mechanisms.is_empty()
+        self.all.is_empty()
     }
 
     /// Where they stand now on the owner; elsewhere where they stood at the start.
-    pub fn mechanisms(&self) -> &[Mechanism] {
-        &self.mechanisms
+    pub fn all(&self) -> &[Machine] {
+        &self.all
     }
 
     pub fn loads(&self) -> &[Loads] {
         &self.loads
     }
 
-    pub fn save(&self) -> Vec<SavedMechanism> {
-        self.mechanisms.iter().map(Mechanism::save).collect()
+    pub fn save(&self) -> Vec<SavedMachine> {
+        self.all.iter().map(Machine::save).collect()
     }
 
     pub(super) fn operators(&self, machine: u32) -> &ReducedOperators {
@@ -89,15 +89,12 @@ impl Machines {
         if self.is_empty() {
             return Ok(());
         }
-        let stand = |mechanism: &mut Mechanism| {
-            let stood = mechanism.machine.stand().cloned();
-            stood.map_err(|problem| error(mechanism, problem))
+        let stand = |machine: &mut Machine| {
+            let stood = machine.multibody.stand().cloned();
+            stood.map_err(|problem| error(machine, problem))
         };
-        let own = if comm.rank() == OWNER {
-            self.mechanisms.iter_mut().map(stand).collect()
-        } else {
-            Ok(Vec::new())
-        };
+        let own =
+            if comm.rank() == OWNER { self.all.iter_mut().map(stand).collect() } else { Ok(Vec::new()) };
         self.tell(own, scene, comm)
     }
 
@@ -130,9 +127,9 @@ impl Machines {
         }
         let mut own = Ok(());
         if comm.rank() == OWNER {
-            for (mechanism, way) in self.mechanisms.iter_mut().zip(ways) {
+            for (machine, way) in self.all.iter_mut().zip(ways) {
                 own = own
-                    .and_then(|()| mechanism.machine.shift(way).map_err(|problem| error(mechanism, problem)));
+                    .and_then(|()| machine.multibody.shift(way).map_err(|problem| error(machine, problem)));
             }
         }
         shared(own, comm)?;
@@ -146,18 +143,18 @@ impl Machines {
         let time = physics.time(step);
         self.rates.clear();
         let rates = &mut self.rates;
-        let reduced = |mechanism: &mut Mechanism| {
-            rates.push(mechanism.machine.force_rates());
-            let Mechanism { machine, controller, .. } = mechanism;
+        let reduced = |machine: &mut Machine| {
+            rates.push(machine.multibody.force_rates());
+            let Machine { multibody, controller, .. } = machine;
             let mut reduce = || {
-                controller.update(machine, time)?;
-                machine.advance_positions((1.0 - physics.theta) * physics.time_step);
-                machine.close_loops()?;
-                machine.reduce(time, physics.time_step).cloned()
+                controller.update(multibody, time)?;
+                multibody.advance_positions((1.0 - physics.theta) * physics.time_step);
+                multibody.close_loops()?;
+                multibody.reduce(time, physics.time_step).cloned()
             };
-            reduce().map_err(|problem| error(mechanism, problem))
+            reduce().map_err(|problem| error(machine, problem))
         };
-        self.mechanisms.iter_mut().map(reduced).collect()
+        self.all.iter_mut().map(reduced).collect()
     }
 
     /// The machines as the contact solve sees them.
@@ -191,7 +188,7 @@ impl Machines {
         };
         match [part(a), part(b)] {
             [Some(a), Some(b)] if a.machine == b.machine => {
-                self.mechanisms[a.machine as usize].can_touch(a.body, b.body)
+                self.all[a.machine as usize].can_touch(a.body, b.body)
             }
             _ => true,
         }
@@ -223,18 +220,18 @@ impl Machines {
         shifts: &[Vec<f64>],
         touched: &[Vec<BodyImpulse>],
     ) -> Result<(), StepError> {
-        for (index, mechanism) in self.mechanisms.iter_mut().enumerate() {
+        for (index, machine) in self.all.iter_mut().enumerate() {
             let shift = shifts.get(index).map_or(&[][..], |shift| shift);
-            let loads = Loads::of(mechanism, &velocities[index], &touched[index]);
+            let loads = Loads::of(machine, &velocities[index], &touched[index]);
             let finished = loads.and_then(|mut loads| {
-                mechanism.machine.finish_with_shift(&velocities[index], shift)?;
-                loads.energies = mechanism.machine.energy().into();
-                let ends = self.rates[index].iter().zip(mechanism.machine.force_rates());
-                let values = mechanism.machine.force_values().iter();
+                machine.multibody.finish_with_shift(&velocities[index], shift)?;
+                loads.energies = machine.multibody.energy().into();
+                let ends = self.rates[index].iter().zip(machine.multibody.force_rates());
+                let values = machine.multibody.force_values().iter();
                 loads.powers = values.zip(ends).map(|(force, (a, b))| force * 0.5 * (a + b)).collect();
                 Ok(loads)
             });
-            self.loads[index] = finished.map_err(|problem| error(mechanism, problem))?;
+            self.loads[index] = finished.map_err(|problem| error(machine, problem))?;
         }
         Ok(())
     }
@@ -242,7 +239,7 @@ impl Machines {
     /// Poses and velocities of the bodies as the machines have them now.
     pub(super) fn place_bodies(&self, scene: &mut Scene) {
         for (body, part) in scene.machine_bodies.iter_mut().zip(&scene.machine_parts) {
-            let machine = &self.mechanisms[part.machine as usize].machine;
+            let machine = &self.all[part.machine as usize].multibody;
             body.pose = machine.pose(part.body);
             let twist = machine.body_twist(part.body, &body.pose.position);
             body.velocity = twist.linear;
@@ -252,42 +249,42 @@ impl Machines {
 }
 
 impl Loads {
-    fn none(mechanism: &Mechanism) -> Self {
-        let model = mechanism.machine.model();
+    fn none(machine: &Machine) -> Self {
+        let model = machine.multibody.model();
         Self {
             cuts: vec![0.0; model.closure_rows()],
             joints: vec![[Vec3::zeros(); 2]; model.body_count()],
             energies: [0.0; 2],
-            contacts: vec![[Vec3::zeros(); 2]; mechanism.contact_shapes().count()],
+            contacts: vec![[Vec3::zeros(); 2]; machine.contact_shapes().count()],
             powers: vec![0.0; model.force_names().count()],
         }
     }
 
     /// To be asked before the machine moves on from `q_m`.
-    fn of(mechanism: &Mechanism, velocity: &[f64], touched: &[BodyImpulse]) -> Result<Self, MachineError> {
-        let Mechanism { machine, .. } = mechanism;
-        let time_step = machine.time_step();
-        let wrench = |wrench: &crate::machine::Wrench| [wrench.force, wrench.moment];
-        let contact = |shape: &crate::mechanism::MechanismShape| {
+    fn of(machine: &Machine, velocity: &[f64], touched: &[BodyImpulse]) -> Result<Self, MultibodyError> {
+        let Machine { multibody, .. } = machine;
+        let time_step = multibody.time_step();
+        let wrench = |wrench: &crate::multibody::Wrench| [wrench.force, wrench.moment];
+        let contact = |shape: &crate::machine::MachineShape| {
             let own = touched.iter().filter(|impulse| impulse.body == shape.body);
             own.fold([Vec3::zeros(); 2], |[force, moment], impulse| {
                 [force + impulse.linear / time_step, moment + impulse.angular / time_step]
             })
         };
-        let impulses = machine.constraint_impulses(velocity, touched)?;
-        let wrenches = machine.joint_wrenches_with(velocity, touched, &impulses)?;
+        let impulses = multibody.constraint_impulses(velocity, touched)?;
+        let wrenches = multibody.joint_wrenches_with(velocity, touched, &impulses)?;
         Ok(Self {
             cuts: impulses.iter().map(|impulse| impulse / time_step).collect(),
             joints: wrenches.iter().map(wrench).collect(),
             energies: [0.0; 2],
-            contacts: mechanism.contact_shapes().map(contact).collect(),
+            contacts: machine.contact_shapes().map(contact).collect(),
             powers: Vec::new(),
         })
     }
 }
 
-fn error(mechanism: &Mechanism, problem: MachineError) -> StepError {
-    let machine = mechanism.machine.model().name().to_string();
+fn error(machine: &Machine, problem: MultibodyError) -> StepError {
+    let machine = machine.multibody.model().name().to_string();
     StepError::Machine { machine, problem: problem.to_string() }
 }
 

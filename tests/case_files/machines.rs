@@ -1,7 +1,7 @@
 //! Machines in case files: what is right, what is wrong and where, and files that are included.
 
 use breccia::input::{MachineForce, SelfContact, parse_case, read_case};
-use breccia::machine::{CutKind, JointKind, Partitioning};
+use breccia::multibody::{CutKind, JointKind, Partitioning};
 use std::path::PathBuf;
 
 /// A right case with one of most things that a machine can have.

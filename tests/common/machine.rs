@@ -1,7 +1,7 @@
 //! Cases with machines, built as `breccia run` builds them, and stepped in the test.
 
 use breccia::input::{Case, parse_case, read_case_with};
-use breccia::machine::Machine;
+use breccia::multibody::Multibody;
 use breccia::setup;
 use breccia::step::Stepper;
 use decomposition::{Comm, Solo};
@@ -33,6 +33,6 @@ pub fn stepper_on<'c>(case: &Case, comm: &'c dyn Comm) -> Stepper<'c> {
     Stepper::with_machines(scene, machines, physics, solver, decomposition, comm)
 }
 
-pub fn machine<'a>(stepper: &'a Stepper, index: usize) -> &'a Machine {
-    &stepper.machines().mechanisms()[index].machine
+pub fn machine<'a>(stepper: &'a Stepper, index: usize) -> &'a Multibody {
+    &stepper.machines().all()[index].multibody
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::geometry::Convex;
 use crate::input::{parse_case, read_case};
-use crate::machine::Coordinates;
+use crate::multibody::Coordinates;
 use std::path::Path;
 
 const HEAD: &str = r#"
@@ -53,18 +53,18 @@ fn case_of(text: &str) -> Case {
     parse_case("test.toml", &format!("{HEAD}{text}"), &[]).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-fn built(text: &str) -> Mechanism {
+fn built(text: &str) -> Machine {
     build(&case_of(text)).unwrap_or_else(|error| panic!("{error}")).remove(0)
 }
 
 /// One step without contacts, θ = ½, the controller first.
-fn step(built: &mut Mechanism, h: f64) {
-    let t = built.machine.time();
-    built.controller.update(&mut built.machine, t).expect("numbers");
-    built.machine.advance_positions(0.5 * h);
-    built.machine.close_loops().expect("closes");
-    let free = built.machine.reduce(t, h).expect("regular").free_velocity.clone();
-    built.machine.finish(&free).expect("closes");
+fn step(built: &mut Machine, h: f64) {
+    let t = built.multibody.time();
+    built.controller.update(&mut built.multibody, t).expect("numbers");
+    built.multibody.advance_positions(0.5 * h);
+    built.multibody.close_loops().expect("closes");
+    let free = built.multibody.reduce(t, h).expect("regular").free_velocity.clone();
+    built.multibody.finish(&free).expect("closes");
 }
 
 #[test]
@@ -107,8 +107,8 @@ rest = 1
 "#
     );
     let mut built = built(&text);
-    built.controller.update(&mut built.machine, 0.0).expect("numbers");
-    built.machine.reduce(0.0, 1e-3).expect("regular");
+    built.controller.update(&mut built.multibody, 0.0).expect("numbers");
+    built.multibody.reduce(0.0, 1e-3).expect("regular");
     let (x, v, angle, rate) = (0.25, -0.5, 0.3f64, 2.0);
     let (tip_x, tip_z) = (x + angle.sin(), -angle.cos());
     let (tip_vx, tip_vz) = (v + rate * angle.cos(), rate * angle.sin());
@@ -123,9 +123,9 @@ rest = 1
         ("wind", 2.0),
         ("brake", 0.25),
     ];
-    let names: Vec<&str> = built.machine.model().force_names().collect();
+    let names: Vec<&str> = built.multibody.model().force_names().collect();
     assert_eq!(names, expected.map(|(name, _)| name));
-    for ((name, expected), found) in expected.iter().zip(built.machine.force_values()) {
+    for ((name, expected), found) in expected.iter().zip(built.multibody.force_values()) {
         assert!((expected - found).abs() < 1e-12, "{name}: {expected} {found}");
     }
     let quantities: Vec<(&str, f64)> = built.controller.quantities().collect();
@@ -165,7 +165,7 @@ fn values_of_a_phase_are_those_of_its_start_and_survive_a_restart() {
     let (mut at_start, mut phase) = (0.25, 0);
     let mut built = built(&text);
     for n in 0..800 {
-        let before = built.machine.coordinates().q[0];
+        let before = built.multibody.coordinates().q[0];
         step(&mut built, 1e-3);
         if built.controller.state().phase != phase {
             (at_start, phase) = (before, built.controller.state().phase);
@@ -192,12 +192,12 @@ fn phases_end_at_the_first_step_that_sees_their_end() {
     let mut ends = Vec::new();
     for n in 0..800 {
         let before = built.controller.phase().map(str::to_string);
-        let depth = built.machine.coordinates().q[0];
+        let depth = built.multibody.coordinates().q[0];
         step(&mut built, h);
         if built.controller.phase().map(str::to_string) != before {
             ends.push((n, depth, built.controller.state()));
         }
-        let law = built.machine.force_values()[0];
+        let law = built.multibody.force_values()[0];
         let middle = (n as f64 + 0.5) * h;
         match built.controller.phase() {
             Some("diving") => assert_eq!(law, 6.0),
@@ -228,7 +228,7 @@ fn what_is_not_a_number_is_an_error_with_its_name() {
         let error = match build(&case) {
             Err(error) => error.to_string(),
             Ok(mut machines) => {
-                let Mechanism { machine, controller, .. } = &mut machines[0];
+                let Machine { multibody: machine, controller, .. } = &mut machines[0];
                 controller.update(machine, 0.0).expect_err("no number").to_string()
             }
         };
@@ -239,7 +239,7 @@ fn what_is_not_a_number_is_an_error_with_its_name() {
 #[test]
 fn a_restored_machine_goes_on_bit_by_bit() {
     let case = case_of(&phased());
-    let run = |built: &mut Mechanism, steps: usize| (0..steps).for_each(|_| step(built, 1e-3));
+    let run = |built: &mut Machine, steps: usize| (0..steps).for_each(|_| step(built, 1e-3));
     let mut straight = build(&case).expect("assembles").remove(0);
     run(&mut straight, 700);
     for at in [1, 300, 520, 650] {
@@ -247,7 +247,7 @@ fn a_restored_machine_goes_on_bit_by_bit() {
         run(&mut first, at);
         let saved = first.save();
         let bytes = postcard::to_stdvec(&saved).expect("serialises");
-        let read: SavedMechanism = postcard::from_bytes(&bytes).expect("reads");
+        let read: SavedMachine = postcard::from_bytes(&bytes).expect("reads");
         assert_eq!(read, saved);
         let mut second = restore(&case, &[read]).expect("fits").remove(0);
         assert_eq!(
@@ -267,12 +267,12 @@ fn prescribed_joints_move_as_told_with_exact_rates() {
     let omega = 30.0 * std::f64::consts::PI;
     for _ in 0..100 {
         step(&mut built, 1e-3);
-        let t = built.machine.time();
-        let Coordinates { q, v } = built.machine.coordinates();
+        let t = built.multibody.time();
+        let Coordinates { q, v } = built.multibody.coordinates();
         assert!((q[0] - 0.01 * (omega * t).sin()).abs() < 1e-15, "{t}");
         assert!((v[0] - 0.01 * omega * (omega * t).cos()).abs() < 1e-13, "{t}");
     }
-    assert_eq!(built.machine.partition().nu(), 1);
+    assert_eq!(built.multibody.partition().nu(), 1);
 }
 
 const SHAPED: &str = r#"
@@ -338,7 +338,7 @@ angular_velocity = [0, 0, 1]
 #[test]
 fn masses_come_from_shapes_unless_they_are_given() {
     let built = built(SHAPED);
-    let model = built.machine.model();
+    let model = built.multibody.model();
     let body = |name: &str| model.body(name).expect("known");
     let [a, b, c] = ["a", "b", "c"].map(body);
     assert!((model.mass(a) - 48.0).abs() < 1e-10);
@@ -361,9 +361,9 @@ fn masses_come_from_shapes_unless_they_are_given() {
     assert!(
         !built.can_touch(a, b) && !built.can_touch(b, a) && built.can_touch(a, c) && built.can_touch(b, c)
     );
-    assert!((built.machine.pose(b).position - Vec3::new(3.0, 0.0, 0.0)).norm() < 1e-14);
-    assert!((built.machine.pose(b).direction(&Vec3::x()) - Vec3::y()).norm() < 1e-14);
-    assert!((built.machine.pose(c).position - Vec3::new(5.0, 0.0, 0.0)).norm() < 1e-14);
+    assert!((built.multibody.pose(b).position - Vec3::new(3.0, 0.0, 0.0)).norm() < 1e-14);
+    assert!((built.multibody.pose(b).direction(&Vec3::x()) - Vec3::y()).norm() < 1e-14);
+    assert!((built.multibody.pose(c).position - Vec3::new(5.0, 0.0, 0.0)).norm() < 1e-14);
 }
 
 const FOUR_BAR: &str = r#"
@@ -411,9 +411,9 @@ between = ["coupler.tip", "rocker.tip"]
 #[test]
 fn loops_close_or_the_error_says_which_and_how_far() {
     let four_bar = built(FOUR_BAR);
-    let coordinates = four_bar.machine.coordinates();
+    let coordinates = four_bar.multibody.coordinates();
     assert_eq!(coordinates.q[0], 1.0);
-    assert!(four_bar.machine.closure().error <= 1e-12);
+    assert!(four_bar.multibody.closure().error <= 1e-12);
     let text = describe(&[four_bar]);
     for part in ["machine `four-bar`", "cut `pin`: coupler – rocker", "independent: ", "closed to "] {
         assert!(text.contains(part), "{part}: {text}");
@@ -440,17 +440,17 @@ fn the_partition_can_be_chosen_by_either_side() {
             .replace("held = true", "");
         let built = built(&text);
         let names: Vec<&str> = built
-            .machine
+            .multibody
             .partition()
             .independent
             .iter()
-            .map(|&k| built.machine.model().coordinate_name(k))
+            .map(|&k| built.multibody.model().coordinate_name(k))
             .collect();
         assert_eq!(names, [independent]);
     }
 }
 
-fn shipped(name: &str) -> Mechanism {
+fn shipped(name: &str) -> Machine {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("inputs").join(name);
     let case = read_case(&path).unwrap_or_else(|errors| panic!("{errors}"));
     build(&case).unwrap_or_else(|error| panic!("{name}: {error}")).remove(0)
@@ -464,21 +464,21 @@ fn the_shipped_slider_cranks_follow_the_reference_before_their_first_impact() {
         [("chain", &[][..]), ("cut-xy", &["slider.x", "slider.y"][..]), ("cut-y", &["crank", "slider.x"][..])]
     {
         let mut built = shipped(&format!("slider-crank/{case}.toml"));
-        let slider = built.machine.model().body("slider").expect("the slider");
-        assert_eq!(built.machine.model().contact_bodies().collect::<Vec<_>>(), [slider]);
-        let model = built.machine.model();
+        let slider = built.multibody.model().body("slider").expect("the slider");
+        assert_eq!(built.multibody.model().contact_bodies().collect::<Vec<_>>(), [slider]);
+        let model = built.multibody.model();
         let names: Vec<&str> =
-            built.machine.partition().dependent.iter().map(|&k| model.coordinate_name(k)).collect();
+            built.multibody.partition().dependent.iter().map(|&k| model.coordinate_name(k)).collect();
         assert_eq!(names, dependent, "{case}");
         for _ in 0..260 {
             step(&mut built, 1e-5);
-            assert!(built.machine.closure().error <= 1e-12);
+            assert!(built.multibody.closure().error <= 1e-12);
         }
-        let angle = built.machine.coordinates().q[0];
-        let height = built.machine.pose(slider).position.y;
+        let angle = built.multibody.coordinates().q[0];
+        let height = built.multibody.pose(slider).position.y;
         assert!((angle - theta).abs() < 1e-3 && (height - y).abs() < 1e-5, "{case}: {angle} {height}");
-        let time = built.machine.time();
-        built.controller.update(&mut built.machine, time).expect("numbers");
+        let time = built.multibody.time();
+        built.controller.update(&mut built.multibody, time).expect("numbers");
         let told: Vec<f64> = built.controller.quantities().map(|(_, value)| value).collect();
         assert_eq!((told[0], told[2]), (angle, height));
     }
@@ -488,24 +488,24 @@ fn the_shipped_slider_cranks_follow_the_reference_before_their_first_impact() {
 fn the_other_shipped_machines_assemble_and_move() {
     for name in ["double-pendulum-wall", "rocking-block", "woodpecker", "hinged-plate", "tamper"] {
         let mut built = shipped(&format!("{name}.toml"));
-        let before = built.machine.coordinates().clone();
+        let before = built.multibody.coordinates().clone();
         for _ in 0..10 {
             step(&mut built, 1e-4);
         }
-        assert!(*built.machine.coordinates() != before, "{name} moves");
+        assert!(*built.multibody.coordinates() != before, "{name} moves");
         assert!(built.shapes.iter().any(|shape| shape.contacts), "{name} touches");
     }
 }
 
 /// Least of `measure` over the corners of a body's shape.
-fn least(built: &Mechanism, body: &str, measure: impl Fn(Vec3) -> f64) -> f64 {
-    let index = built.machine.model().body(body).expect("known");
+fn least(built: &Machine, body: &str, measure: impl Fn(Vec3) -> f64) -> f64 {
+    let index = built.multibody.model().body(body).expect("known");
     let shape = built.shapes.iter().find(|shape| shape.body == index).expect("a shape");
     let mut least = f64::INFINITY;
     for (pose, convex) in shape.shape.parts() {
         let Convex::Polyhedron(polyhedron) = convex else { continue };
         for vertex in &polyhedron.vertices {
-            least = least.min(measure(built.machine.pose(index).point(&pose.point(vertex))));
+            least = least.min(measure(built.multibody.pose(index).point(&pose.point(vertex))));
         }
     }
     least
@@ -549,8 +549,8 @@ fn the_tamper_goes_through_its_phases() {
     // Past the wanted depth by at most speed over circular frequency of the cylinder: 0.33/41 m.
     assert!((0.06..0.06 + 0.0081).contains(&deepest), "{deepest}");
     assert!(
-        built.machine.coordinates().q[0].abs() < 0.01,
+        built.multibody.coordinates().q[0].abs() < 0.01,
         "back at the top: {:?}",
-        built.machine.coordinates()
+        built.multibody.coordinates()
     );
 }

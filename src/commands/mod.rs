@@ -1,0 +1,6 @@
+//! What the program does: `breccia run`, `solve`, `info`, `export` and `report`.
+
+pub mod inspect;
+pub mod report;
+pub mod run;
+pub mod solve;

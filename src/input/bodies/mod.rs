@@ -1,0 +1,5 @@
+//! Shapes, bodies and grains of a case.
+
+pub(super) mod build;
+pub(super) mod sections;
+pub(super) mod shapes;
