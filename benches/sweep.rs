@@ -60,7 +60,7 @@ fn speeds(ready: &Ready, problem: &Problem) {
     println!("copying memory: {:.1} GB/s", bandwidth());
     for path in std::env::args().filter(|word| word.ends_with(".h5")) {
         let ready = Ready::new(state(&path));
-        println!("{path}: {} stones", ready.scene.grains.len());
+        println!("{path}: {} stones", ready.scene.state.grains.len());
         sweep_speed(&ready.problem(), LocalLaw::Projected);
     }
     for count in [1, 5, 10, 100] {
@@ -154,7 +154,7 @@ fn errors_left() {
         }
         let (scene, warm) =
             runs::steps(scene, &physics, (skipped, 1), (measure, 1e-3)).pop().expect("one step");
-        let bodies = scene.grains.iter().chain(&scene.statics);
+        let bodies = scene.state.grains.iter().chain(&scene.state.statics);
         let places: Vec<Vec3> = bodies.map(|body| body.pose.position).collect();
         let colours = colours_of(&warm);
         let solved = |problem: &Problem, acceleration, maximum_sweeps| {

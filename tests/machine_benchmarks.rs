@@ -43,7 +43,7 @@ fn the_block_rocks_as_housner_says() {
 fn the_woodpecker_pecks_once_in_every_cycle() {
     let case = shipped("woodpecker.toml", &["simulation.duration=0.5"]);
     let mut stepper = stepper(&case);
-    let beak = stepper.scene().machine_bodies.iter().filter(|body| body.shape.bounding_radius() > 0.0);
+    let beak = stepper.scene().state.machine_bodies.iter().filter(|body| body.shape.bounding_radius() > 0.0);
     let ids: Vec<_> = beak.map(|body| body.id).collect();
     let bird = ids[1];
     let (mut pecks, mut free) = (Vec::<(f64, f64)>::new(), true);

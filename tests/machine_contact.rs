@@ -111,9 +111,9 @@ position = [0.2, 0, -1]
 "#;
     let text = format!("{HEAD}{ball}{}", pendulum("[[machine]]\nname = \"bell\"", "bob", "", 0.0, -0.1, 2.0));
     let mut stepper = stepper(&case(&text));
-    let mass = stepper.scene().grains[0].mass;
+    let mass = stepper.scene().state.grains[0].mass;
     run(&mut stepper, 1500);
-    let struck = stepper.scene().grains[0].velocity;
+    let struck = stepper.scene().state.grains[0].velocity;
     assert!(struck.x > 0.5, "{struck}");
     // The line of centres and the bob's direction at the impact: not quite along x, since the bob is met at 0.1 rad.
     let omega = velocity(&stepper, 0, 0);
@@ -252,7 +252,7 @@ angular_velocity = [0.3, -0.2, 0.5]
     let total = |stepper: &Stepper| {
         let pose = machine(stepper, 0).pose(plate);
         let own = machine(stepper, 0).body_twist(plate, &pose.position).linear * mass;
-        let grains: Vec3 = stepper.scene().grains.iter().map(|body| body.velocity * body.mass).sum();
+        let grains: Vec3 = stepper.scene().state.grains.iter().map(|body| body.velocity * body.mass).sum();
         (own, grains)
     };
     let start = total(&stepper);
@@ -278,12 +278,12 @@ fn hinge_weight_and_stone_balance_the_plate_s_momentum() {
     let plate = machine(&stepper, 0).model().body("plate").expect("known");
     let mass = machine(&stepper, 0).model().mass(plate);
     let centre = machine(&stepper, 0).model().centre(plate);
-    let stone = stepper.scene().grains[0].clone();
-    let floor = stepper.scene().statics[0].id;
+    let stone = stepper.scene().state.grains[0].clone();
+    let floor = stepper.scene().state.statics[0].id;
     let (mut worst, mut unconverged, mut pushed) = ([0.0f64; 2], 0, 0.0f64);
     for _ in 0..7500 {
         let before = machine(&stepper, 0).coordinates().clone();
-        let stone_before = stepper.scene().grains[0].velocity;
+        let stone_before = stepper.scene().state.grains[0].velocity;
         unconverged += usize::from(!stepper.step().expect("it falls").converged);
         let mut impulses = [Vec3::zeros(); 2]; // of all on the plate, on the stone
         let mut exchanged = [0.0; 2]; // N s, whatever cancels
@@ -310,7 +310,7 @@ fn hinge_weight_and_stone_balance_the_plate_s_momentum() {
         let hinge = stepper.machines().loads()[0].joints[0][0];
         let open = (turning + inward) * mass - (hinge + gravity * mass) * h - impulses[0];
         worst[0] = worst[0].max(open.norm() / (mass * 9.81 * h + exchanged[0]));
-        let gained = (stepper.scene().grains[0].velocity - stone_before) * stone.mass;
+        let gained = (stepper.scene().state.grains[0].velocity - stone_before) * stone.mass;
         let open = gained - gravity * (stone.mass * h) - impulses[1];
         worst[1] = worst[1].max(open.norm() / (stone.mass * 9.81 * h + exchanged[1]));
     }
@@ -333,8 +333,8 @@ fn a_scoop_carries_its_stones() {
             force += machine(&stepper, 0).force_values()[0] / 200.0;
         }
     }
-    let stones: f64 = stepper.scene().grains.iter().map(|body| body.mass).sum();
-    let aboard = stepper.scene().grains.iter().filter(|body| body.pose.position.z > 0.25).count();
+    let stones: f64 = stepper.scene().state.grains.iter().map(|body| body.mass).sum();
+    let aboard = stepper.scene().state.grains.iter().filter(|body| body.pose.position.z > 0.25).count();
     let scoop = machine(&stepper, 0).model().mass(machine(&stepper, 0).model().body("scoop").expect("known"));
     let weight = (stones + scoop) * 9.81;
     measured(
@@ -391,7 +391,7 @@ position = [0, 0, 0.115]
             unconverged += usize::from(!report.converged);
             most = most.max(report.sweeps);
         }
-        let floor = stepper.scene().statics[0].id;
+        let floor = stepper.scene().state.statics[0].id;
         let carried: f64 = stepper
             .contacts()
             .filter(|contact| contact.bodies[0] == floor)
@@ -435,7 +435,7 @@ axis = [0, 0, 1]
     let mut pushed = stepper(&case(&format!("{HEAD}{ball}{}", pusher("prescribed = \"0.5*t\""))));
     assert_eq!(machine(&pushed, 0).partition().nu(), 0);
     run(&mut pushed, 500);
-    let speed = pushed.scene().grains[0].velocity;
+    let speed = pushed.scene().state.grains[0].velocity;
     assert!((speed - Vec3::new(0.0, 0.0, 0.75)).norm() < 1e-12, "{speed}");
 
     let driven = r#"
@@ -522,7 +522,7 @@ fn a_machine_among_the_grains_of_all_ranks_gives_the_same_bits() {
         }
         let state = (comm.rank() == 0).then(|| stepper.machines().save());
         let loads = (comm.rank() == 0).then(|| stepper.machines().loads().to_vec());
-        (stepper.scene().grains.clone(), state, loads, most)
+        (stepper.scene().state.grains.clone(), state, loads, most)
     };
     let alone = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");

@@ -53,9 +53,9 @@ fn a_block_sticks_one_percent_below_the_friction_angle() {
     for friction in [0.1, 0.3, 0.6f64] {
         for (ground, side, yaw) in BLOCKS {
             let mut stepper = incline(friction, (0.99 * friction).atan(), ground, side, yaw);
-            let start = stepper.scene().grains[0].pose;
+            let start = stepper.scene().state.grains[0].pose;
             run_until(&mut stepper, 2.0, |_, _| ());
-            let end = stepper.scene().grains[0].pose;
+            let end = stepper.scene().state.grains[0].pose;
             let turned = end.rotation.angle_to(&start.rotation);
             worst = worst.max((end.position - start.position).norm()).max(turned);
         }
@@ -72,9 +72,9 @@ fn a_block_slides_one_percent_above_the_friction_angle() {
         for (ground, side, yaw) in BLOCKS {
             let slope = (1.01 * friction).atan();
             let mut stepper = incline(friction, slope, ground, side, yaw);
-            let start = stepper.scene().grains[0].pose;
+            let start = stepper.scene().state.grains[0].pose;
             run_until(&mut stepper, 2.0, |_, _| ());
-            let end = stepper.scene().grains[0].pose;
+            let end = stepper.scene().state.grains[0].pose;
             let acceleration = GRAVITY * (slope.sin() - friction * slope.cos());
             let down = Vec3::new(slope.cos(), 0.0, -slope.sin());
             let wanted = down * (0.5 * acceleration * 4.0);
@@ -101,7 +101,7 @@ fn a_sliding_ball_begins_to_roll() {
         let until = 2.0 * speed / (7.0 * friction * GRAVITY);
         let mut rolls = None;
         run_until(&mut stepper, 1.5 * until, |stepper, report| {
-            let body = &stepper.scene().grains[0];
+            let body = &stepper.scene().state.grains[0];
             let foot = body.velocity + body.angular_velocity.cross(&(Vec3::z() * -RADIUS));
             let slides = foot.norm() > 1e-6;
             if slides {
@@ -115,7 +115,7 @@ fn a_sliding_ball_begins_to_roll() {
         // The end of the step in which it stops sliding.
         let late = rolls.expect("it rolls") - until;
         assert!((-1e-9..=time_step + 1e-9).contains(&late), "friction {friction}: {late} s late");
-        let body = &stepper.scene().grains[0];
+        let body = &stepper.scene().state.grains[0];
         worst[1] = worst[1].max((body.velocity.norm() / speed - 5.0 / 7.0).abs());
         worst[2] = worst[2].max((body.angular_velocity.norm() * RADIUS / speed - 5.0 / 7.0).abs());
     }
@@ -145,7 +145,7 @@ fn step_as_siconos(time_step: f64, state: &[f64; 6]) -> ([f64; 6], f64) {
     let middle = state[1] + 0.5 * time_step * state[4];
     let mut stepper = friction_ball(time_step, if touches { middle - BALL } else { -10.0 }, state);
     assert!(stepper.step().expect("no machine can fail").converged);
-    let body = &stepper.scene().grains[0];
+    let body = &stepper.scene().state.grains[0];
     let (place, velocity, spin) = (body.pose.position, body.velocity, body.angular_velocity.y);
     let angle = state[2] + 0.5 * time_step * (state[5] + spin);
     let push = stepper.contacts().map(|contact| contact.impulse.z).sum();
@@ -181,7 +181,7 @@ fn the_friction_ball_ends_rolling() {
     for time_step in [5e-3, 5e-4, 5e-5] {
         let mut stepper = friction_ball(time_step, 0.0, &[0.0, 1.0, 0.0, 0.0, 0.0, 2.0]);
         run_until(&mut stepper, 1.0, |_, _| ());
-        let body = &stepper.scene().grains[0];
+        let body = &stepper.scene().state.grains[0];
         let (spin, speed) = (body.angular_velocity.y * 7.0 / 4.0, body.velocity.x * 7.0 / 2.0);
         let error = (spin - 1.0).abs().max((speed - 1.0).abs());
         let arms = time_step * (2.0 * GRAVITY * 0.5).sqrt() / (2.0 * BALL);
@@ -200,7 +200,7 @@ fn pushed_box(friction: f64, half: Vec3, acceleration: f64) -> Stepper<'static> 
 
 /// How far it has turned over its edge.
 fn lean(stepper: &Stepper) -> f64 {
-    stepper.scene().grains[0].pose.rotation.scaled_axis().y
+    stepper.scene().state.grains[0].pose.rotation.scaled_axis().y
 }
 
 /// It tips when a c > g b. About its edge then φ̈ = A + B φ, with A = m (a c − g b)/I and B = m (a b + g c)/I for small φ.
@@ -236,7 +236,7 @@ fn a_box_slides_where_friction_is_too_weak_to_tip_it() {
     let mut stepper = pushed_box(friction, half, acceleration);
     run_until(&mut stepper, 1.0, |stepper, _| assert!(lean(stepper).abs() < 1e-9));
     let exact = 0.5 * (acceleration - friction * GRAVITY);
-    let error = stepper.scene().grains[0].pose.position.x / exact - 1.0;
+    let error = stepper.scene().state.grains[0].pose.position.x / exact - 1.0;
     measured("way of the pushed box, relative", error.abs(), 1e-8);
 }
 
@@ -248,7 +248,7 @@ fn a_box_pushed_at_a_height_tips_above_the_threshold() {
     let threshold = (GRAVITY * half.x + acceleration * half.z) / (friction * GRAVITY + acceleration);
     let turned = |share: f64| {
         let mut world = World::new(1e-3, law(friction, 0.0));
-        world.scene.laws.set(0, 1, law(0.0, 0.0));
+        world.scene.model.laws.set(0, 1, law(0.0, 0.0));
         world.wall(Vec3::z(), Vec3::zeros());
         let start = Vec3::new(SEATED - half.x - PUSHER, 0.0, share * threshold);
         let motion = move |time: f64| {
@@ -259,7 +259,7 @@ fn a_box_pushed_at_a_height_tips_above_the_threshold() {
         world.free(&cuboid(half), 1000.0, Pose::new(Quat::identity(), Vec3::z() * (half.z - SEATED)));
         let mut stepper = world.stepper();
         run_until(&mut stepper, 1.5, |_, _| ());
-        let way = stepper.scene().grains[0].pose.position.x;
+        let way = stepper.scene().state.grains[0].pose.position.x;
         assert!(way > 0.9 * 0.5 * acceleration * 1.5 * 1.5, "pushed by {way} m only");
         lean(&stepper).abs()
     };
@@ -313,7 +313,7 @@ fn follow_rod(stepper: &mut Stepper, friction: f64) -> (f64, f64) {
             return (worst, hardest);
         }
         assert!(report.converged, "μ {friction}: {report:?}");
-        let body = &stepper.scene().grains[0];
+        let body = &stepper.scene().state.grains[0];
         let sizes = [body.velocity.norm(), body.angular_velocity.norm(), body.pose.position.norm()];
         assert!(sizes.iter().all(|size| size.is_finite() && *size < 100.0), "{sizes:?}");
         worst = worst.max(cone_violation(stepper, friction));

@@ -19,7 +19,7 @@ fn ball(time_step: f64, restitution: f64, height: f64) -> Stepper<'static> {
 
 /// Height, velocity, and the impulse that the last step's contact gave.
 fn vertical(stepper: &Stepper) -> [f64; 3] {
-    let body = &stepper.scene().grains[0];
+    let body = &stepper.scene().state.grains[0];
     let push: f64 = stepper.contacts().map(|contact| contact.impulse.z).sum();
     [body.pose.position.z, body.velocity.z, push]
 }
@@ -60,7 +60,7 @@ fn felt_impacts(time_step: f64, restitution: f64, count: usize) -> Vec<(f64, f64
         let before = vertical(&stepper)[1];
         stepper.step().expect("no machine can fail");
         if vertical(&stepper)[2] > 0.0 {
-            found.push(((stepper.scene().step - 1) as f64 * time_step, -before));
+            found.push(((stepper.scene().state.step - 1) as f64 * time_step, -before));
         }
     }
     found
@@ -108,7 +108,7 @@ fn without_restitution_the_ball_stays_where_it_fell() {
         common::run_until(&mut stepper, 1.0, |stepper, _| {
             let [_, velocity, impulse] = vertical(stepper);
             if impulse > 0.0 {
-                felt.get_or_insert((stepper.scene().step - 1) as f64 * time_step);
+                felt.get_or_insert((stepper.scene().state.step - 1) as f64 * time_step);
                 rest = rest.max(velocity.abs());
             } else {
                 assert!(felt.is_none(), "the contact opened again");
@@ -217,7 +217,7 @@ fn stick(time_step: f64, start: &[f64]) -> Stepper<'static> {
 
 /// x, y, θ and their velocities.
 fn planar(stepper: &Stepper) -> [f64; 6] {
-    let body = &stepper.scene().grains[0];
+    let body = &stepper.scene().state.grains[0];
     let angle = -body.pose.rotation.scaled_axis().y;
     let (place, velocity) = (body.pose.position, body.velocity);
     [place.x, place.z, angle, velocity.x, velocity.z, -body.angular_velocity.y]
@@ -275,7 +275,7 @@ fn the_stick_leaves_its_first_impact_as_computed_by_hand() {
         while stepper.contacts().all(|contact| contact.impulse.z == 0.0) {
             assert!(stepper.step().expect("no machine can fail").converged);
         }
-        let felt = (stepper.scene().step - 1) as f64 * time_step;
+        let felt = (stepper.scene().state.step - 1) as f64 * time_step;
         assert!((felt - time).abs() < 0.51 * time_step, "{felt} for {time}");
         let found = planar(&stepper);
         let error = (0..3).map(|k| (found[3 + k] - exact[k]).abs()).fold(0.0, f64::max);
@@ -305,7 +305,7 @@ fn swarm(correction: f64) -> World {
 fn momentum_changes(world: World) -> (f64, f64, f64) {
     let mut stepper = world.stepper();
     let before = stepper.observe();
-    let bodies = &stepper.scene().grains;
+    let bodies = &stepper.scene().state.grains;
     let linear: f64 = bodies.iter().map(|body| body.mass * body.velocity.norm()).sum();
     let angular: f64 = bodies
         .iter()

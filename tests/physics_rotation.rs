@@ -54,7 +54,7 @@ fn integrated(start: &Body, time: f64, steps: usize) -> Quat {
 fn a_free_top_keeps_its_momentum_and_nearly_its_energy() {
     for (time_step, in_energy, in_belonging) in [(1e-3, 1e-6, 2e-8), (1e-4, 1e-8, 2e-11)] {
         let mut stepper = top(time_step, ASYMMETRIC, TUMBLE);
-        let start = stepper.scene().grains[0].clone();
+        let start = stepper.scene().state.grains[0].clone();
         let mut worst = [0.0f64; 3];
         let mut early = 0.0;
         for step in 0..10_000 {
@@ -62,7 +62,7 @@ fn a_free_top_keeps_its_momentum_and_nearly_its_energy() {
                 early = worst[1];
             }
             stepper.step().expect("no machine can fail");
-            let body = &stepper.scene().grains[0];
+            let body = &stepper.scene().state.grains[0];
             let scale = start.angular_momentum.norm();
             worst[0] = worst[0].max((body.angular_momentum - start.angular_momentum).norm() / scale);
             worst[1] = worst[1].max((energy(body) / energy(&start) - 1.0).abs());
@@ -81,9 +81,9 @@ fn a_free_top_turns_with_second_order_accuracy() {
     let time = 2.0;
     let error = |time_step: f64| {
         let mut stepper = top(time_step, ASYMMETRIC, TUMBLE);
-        let exact = integrated(&stepper.scene().grains[0], time, 40_000);
+        let exact = integrated(&stepper.scene().state.grains[0], time, 40_000);
         common::run_until(&mut stepper, time, |_, _| ());
-        stepper.scene().grains[0].pose.rotation.angle_to(&exact)
+        stepper.scene().state.grains[0].pose.rotation.angle_to(&exact)
     };
     let errors = [4e-3, 2e-3, 1e-3, 5e-4].map(error);
     for pair in errors.windows(2) {
@@ -104,7 +104,7 @@ fn only_the_middle_axis_flips() {
         let mut flips = 0;
         let mut upright = true;
         common::run_until(&mut stepper, 20.0, |stepper, _| {
-            let body = &stepper.scene().grains[0];
+            let body = &stepper.scene().state.grains[0];
             let now = body.pose.rotation.inverse_transform_vector(&body.angular_velocity)[axis];
             if (now > 5.0) != upright && now.abs() > 5.0 {
                 flips += 1;
@@ -139,7 +139,7 @@ fn flips_come_in_the_period_of_the_elliptic_integral() {
     let mut zeros: Vec<f64> = Vec::new();
     let mut last = 6.0;
     common::run_until(&mut stepper, 20.0, |stepper, report| {
-        let body = &stepper.scene().grains[0];
+        let body = &stepper.scene().state.grains[0];
         let now = body.pose.rotation.inverse_transform_vector(&body.angular_velocity).y;
         if now * last < 0.0 {
             zeros.push(report.time - 5e-4 * now / (now - last));
@@ -159,12 +159,12 @@ fn a_symmetric_top_precesses_at_the_rate_of_the_closed_form() {
         [(Vec3::new(1.0, 1.0, 1.8), 1e-3), (Vec3::new(2.0, 2.0, 0.5), 1e-3), (Vec3::new(1.0, 1.0, 1.8), 1e-4)]
     {
         let mut stepper = top(time_step, inertia, Vec3::new(0.8, 0.0, 3.0));
-        let body = &stepper.scene().grains[0];
+        let body = &stepper.scene().state.grains[0];
         let (momentum, start) = (body.angular_momentum, body.pose.rotation * Vec3::z());
         let rate = momentum.norm() / inertia.x;
         let mut worst = 0.0f64;
         common::run_until(&mut stepper, 5.0, |stepper, report| {
-            let axis = stepper.scene().grains[0].pose.rotation * Vec3::z();
+            let axis = stepper.scene().state.grains[0].pose.rotation * Vec3::z();
             let exact = Quat::from_scaled_axis(momentum.normalize() * (rate * report.time)) * start;
             worst = worst.max((axis - exact).norm());
         });

@@ -14,10 +14,10 @@ use decomposition::{Comm, Solo, threads};
 
 /// Upward forces on the bodies of a column, from below: `k` carries the weight of those above it.
 fn carried(stepper: &Stepper) -> Vec<f64> {
-    let mut forces = vec![0.0; stepper.scene().grains.len()];
+    let mut forces = vec![0.0; stepper.scene().state.grains.len()];
     for contact in stepper.contacts() {
         // Ids ascend from the floor: the second body stands above.
-        let above = stepper.scene().grains.binary_search_by_key(&contact.bodies[1], |body| body.id);
+        let above = stepper.scene().state.grains.binary_search_by_key(&contact.bodies[1], |body| body.id);
         forces[above.expect("a body of the column")] += contact.impulse.z / stepper.physics().time_step;
     }
     forces
@@ -32,7 +32,7 @@ fn check_column(what: &str, law: ContactLaw, gap: f64, half_height: f64, shape: 
     }
     let mut stepper = world.stepper();
     run_until(&mut stepper, 0.2, |_, _| ());
-    let weight = stepper.scene().grains[0].mass * GRAVITY;
+    let weight = stepper.scene().state.grains[0].mass * GRAVITY;
     let mut worst = 0.0f64;
     for _ in 0..20 {
         assert!(stepper.step().expect("no machine can fail").converged);
@@ -89,7 +89,7 @@ fn arch(law: ContactLaw, overlap: f64) -> World {
 /// The largest displacement of a stone.
 fn sag(stepper: &mut Stepper, time: f64) -> f64 {
     let places = |stepper: &Stepper| -> Vec<Vec3> {
-        stepper.scene().grains.iter().map(|body| body.pose.position).collect()
+        stepper.scene().state.grains.iter().map(|body| body.pose.position).collect()
     };
     let start = places(stepper);
     while stepper.step().expect("no machine can fail").time < time {}
@@ -106,7 +106,7 @@ fn an_arch_stands_with_friction_and_falls_without() {
         assert!(stepper.step().expect("no machine can fail").converged);
         measured(&format!("sag of an arch in 1 s, {name}, m"), moved, 1e-6);
         // It stands on the abutments alone.
-        let stones = &stepper.scene().grains;
+        let stones = &stepper.scene().state.grains;
         let weight: f64 = stones.iter().map(|body| body.mass * GRAVITY).sum();
         let forces = stepper.observe().forces;
         let error = ((forces[0] + forces[1]).z / -weight - 1.0).abs();
@@ -163,7 +163,7 @@ fn energy_never_rises_without_restitution() {
     for (name, law) in [("gap-activated", law(0.5, 0.0)), ("predictive", predictive(0.5))] {
         let mut stepper = pile(law).stepper();
         let time_step = stepper.physics().time_step;
-        let mass: f64 = stepper.scene().grains.iter().map(|body| body.mass).sum();
+        let mass: f64 = stepper.scene().state.grains.iter().map(|body| body.mass).sum();
         let total = |stepper: &Stepper| stepper.observe().kinetic_energy + stepper.observe().potential_energy;
         let start = total(&stepper);
         let (mut before, mut given, mut gained, mut highest) = (start, 0.0f64, 0.0f64, 0.0f64);
@@ -192,7 +192,7 @@ fn energy_of_turning(stepper: &Stepper) -> f64 {
         let spin = body.angular_velocity;
         0.5 * spin.dot(&body.angular_momentum) * (spin.norm() * stepper.physics().time_step).powi(2)
     };
-    stepper.scene().grains.iter().map(of).sum()
+    stepper.scene().state.grains.iter().map(of).sum()
 }
 
 /// Newton's second law for all stones together holds in every step to rounding, converged or not; at rest the walls carry the weight.
@@ -200,7 +200,7 @@ fn energy_of_turning(stepper: &Stepper) -> f64 {
 fn the_walls_carry_a_settled_pile() {
     for (name, law) in [("gap-activated", law(0.5, 0.0)), ("predictive", predictive(0.5))] {
         let mut stepper = pile(law).stepper();
-        let mass: f64 = stepper.scene().grains.iter().map(|body| body.mass).sum();
+        let mass: f64 = stepper.scene().state.grains.iter().map(|body| body.mass).sum();
         let weight = Vec3::z() * (-mass * GRAVITY);
         let mut momentum = stepper.observe().momentum;
         let mut balance = 0.0f64;
@@ -262,11 +262,11 @@ fn strongly_coupled_stones_give_the_same_bits_on_any_number_of_ranks() {
     let run = |comm: &dyn Comm| {
         let mut world = pile(predictive(3.0));
         world.options.maximum_sweeps = 100;
-        world.scene.grains.retain(|body| body.id.0 as usize % comm.size() == comm.rank());
+        world.scene.state.grains.retain(|body| body.id.0 as usize % comm.size() == comm.rank());
         let World { scene, physics, options, .. } = world;
         let mut stepper = Stepper::new(scene, physics, options, DecompositionOptions::default(), comm);
         let points: u64 = (0..300).map(|_| stepper.step().expect("no machine can fail").contact_points).sum();
-        (stepper.scene().grains.clone(), points)
+        (stepper.scene().state.grains.clone(), points)
     };
     let (alone, points) = run(&Solo);
     assert!(points > 5_000, "{points} contact points");

@@ -26,13 +26,13 @@ pub struct Ready {
 impl Ready {
     pub fn new((scene, physics): (Scene, Physics)) -> Self {
         let gravity = (physics.gravity)(0.0);
-        let bodies = scene.grains.iter().chain(&scene.statics);
+        let bodies = scene.state.grains.iter().chain(&scene.state.statics);
         let free = bodies.map(|body| motion::free_motion(body, &gravity, physics.time_step)).collect();
         Self { scene, physics, free }
     }
 
     pub fn candidates(&self) -> Vec<Candidate<'_>> {
-        let bodies = self.scene.grains.iter().chain(&self.scene.statics);
+        let bodies = self.scene.state.grains.iter().chain(&self.scene.state.statics);
         let candidate = |(body, (inertia, twist)): (_, &(Inertia, Twist))| Candidate {
             body,
             reach: motion::reach(body, twist, &self.physics),
@@ -66,7 +66,7 @@ impl Ready {
                 candidates: &candidates,
                 scene: &self.scene,
                 machines: &machines,
-                stored: [&self.scene.impulses; 2],
+                stored: [&self.scene.state.impulses; 2],
                 warm_start,
                 free_velocity: &free_velocity,
                 time_step: self.physics.time_step,
@@ -141,7 +141,13 @@ pub fn state(path: &str) -> (Scene, Physics) {
         );
     }
     let (grains, statics) = bodies.into_iter().partition(|body| body.motion == Motion::Free);
-    (Scene { laws, statics, grains, ..Default::default() }, physics)
+    (
+        Scene {
+            model: Model { laws, ..Default::default() },
+            state: State { statics, grains, ..Default::default() },
+        },
+        physics,
+    )
 }
 
 pub fn stones1000(path: &str) -> (Scene, Physics) {
@@ -200,7 +206,10 @@ pub fn stones1000(path: &str) -> (Scene, Physics) {
             anchor: None,
         })
         .collect();
-    let scene = Scene { laws, statics, grains, ..Default::default() };
+    let scene = Scene {
+        model: Model { laws, ..Default::default() },
+        state: State { statics, grains, ..Default::default() },
+    };
     let physics = Physics {
         start_time: 0.0,
         time_step: 5e-4,

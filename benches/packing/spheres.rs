@@ -31,11 +31,15 @@ impl Sphere {
 /// As [`problem`] has them, friction 0.5, predictive law.
 pub fn scene((spheres, half_width): &Bed) -> Scene {
     let (mut scene, _) = super::packing::stones1000(super::packing::STONES);
-    scene.laws.set(0, 0, ContactLaw { friction: 0.5, restitution: 0.0, activation: Activation::Predictive });
-    for wall in &mut scene.statics[1..] {
+    scene.model.laws.set(
+        0,
+        0,
+        ContactLaw { friction: 0.5, restitution: 0.0, activation: Activation::Predictive },
+    );
+    for wall in &mut scene.state.statics[1..] {
         wall.pose.position = wall.pose.position.normalize() * *half_width;
     }
-    scene.grains = (5..).zip(spheres).map(|(id, sphere)| body(id, sphere)).collect();
+    scene.state.grains = (5..).zip(spheres).map(|(id, sphere)| body(id, sphere)).collect();
     scene
 }
 
@@ -160,9 +164,9 @@ pub fn column() -> Bed {
 /// The heap with a sphere of a thousand times the weight of a stone a centimetre above it.
 pub fn with_tool(mut heap: Scene) -> Scene {
     let mass = 1000.0 * Sphere::stone(Vec3::zeros()).mass;
-    let top = heap.grains.iter().map(|grain| grain.pose.position.z).fold(0.0, f64::max);
+    let top = heap.state.grains.iter().map(|grain| grain.pose.position.z).fold(0.0, f64::max);
     let tool = Sphere { centre: Vec3::new(0.0, 0.0, top + 0.01 + 0.05), radius: 0.05, mass };
-    heap.grains.push(body(1 << 20, &tool));
+    heap.state.grains.push(body(1 << 20, &tool));
     heap
 }
 

@@ -82,19 +82,19 @@ impl Inventory {
 
     /// Collective: fills in numbers, masses and sizes. Groups that only the scene knows were taken from another run.
     pub(super) fn count(&mut self, scene: &Scene, comm: &dyn Comm) {
-        let machine: Vec<usize> = scene.machine_bodies.iter().map(|body| body.group as usize).collect();
-        for (group, name) in scene.groups.iter().enumerate().skip(self.groups.len()) {
+        let machine: Vec<usize> = scene.state.machine_bodies.iter().map(|body| body.group as usize).collect();
+        for (group, name) in scene.model.groups.iter().enumerate().skip(self.groups.len()) {
             let kind = if machine.contains(&group) { GroupKind::Machine } else { GroupKind::Start };
             self.groups.push(empty(name.clone(), kind));
         }
-        let common = scene.statics.iter().chain(&scene.machine_bodies);
+        let common = scene.state.statics.iter().chain(&scene.state.machine_bodies);
         let common = common.take(if comm.rank() == 0 { usize::MAX } else { 0 });
         let groups = self.groups.len();
         let mut counts = vec![0i64; groups + 1];
         let mut masses = vec![ExactSum::default(); groups];
         // Largest of: radius, −radius, −id.
         let mut extremes = vec![f64::NEG_INFINITY; 3 * groups];
-        for body in common.chain(&scene.grains) {
+        for body in common.chain(&scene.state.grains) {
             let group = body.group as usize;
             counts[group] += 1;
             counts[groups] += bytes(body) as i64;

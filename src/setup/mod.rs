@@ -25,7 +25,7 @@ use crate::geometry::{Shape, Vec3};
 use crate::input::{self, BodyMotion, Case, CaseBody};
 use crate::machine::{Machine, MachineShape};
 use crate::scene::{
-    Activation, Body, BodyId, ContactLaw, LawTable, MachinePart, Motion, Physics, Prescribed, Scene,
+    Activation, Body, BodyId, ContactLaw, LawTable, MachinePart, Model, Motion, Physics, Prescribed, Scene,
 };
 use crate::solve::{self, assembled::Method};
 use crate::step::{DecompositionOptions, Machines};
@@ -49,7 +49,7 @@ pub fn build(case: &Case, comm: &dyn Comm) -> Result<Setup, SetupError> {
     let named = named_bodies(case);
     let (shapes, mut scene, mut free) = agree(comm, named)?;
     let machines = agree(comm, machine::build(case))?;
-    let mut next_id = scene.statics.len() as u64;
+    let mut next_id = scene.state.statics.len() as u64;
     add_machine_bodies(&machines, &mut next_id, &mut scene);
     for body in &mut free {
         body.id = BodyId(next_id);
@@ -57,19 +57,19 @@ pub fn build(case: &Case, comm: &dyn Comm) -> Result<Setup, SetupError> {
     }
     let mut inventory = Inventory::new(case);
     if comm.rank() == 0 {
-        scene.grains = free;
+        scene.state.grains = free;
     }
     for (index, grains) in case.grains.iter().enumerate() {
         let place = grains::Place { group: (case.bodies.len() + index) as u32, first_id: next_id };
         let made = grains::generate(case, grains, &shapes, place, comm)?;
         next_id += made.count;
-        scene.grains.extend(made.bodies);
+        scene.state.grains.extend(made.bodies);
         inventory.gradings.extend(made.grading);
     }
     if let Some(from) = &case.start {
         start::take_over(case, from, next_id, &mut scene, comm)?;
     }
-    scene.grains.sort_unstable_by_key(|body| body.id);
+    scene.state.grains.sort_unstable_by_key(|body| body.id);
     inventory.count(&scene, comm);
     let decomposition = DecompositionOptions {
         cell_size: case.decomposition.cell_size,
@@ -86,12 +86,12 @@ fn add_machine_bodies(machines: &[Machine], next_id: &mut u64, scene: &mut Scene
         let model = machine.multibody.model();
         let mut slots = 0..;
         for MachineShape { body, shape, material, contacts } in &machine.shapes {
-            let index = scene.machine_bodies.len() as u32;
+            let index = scene.state.machine_bodies.len() as u32;
             let pose = machine.multibody.pose(*body);
             let twist = machine.multibody.body_twist(*body, &pose.position);
-            scene.machine_bodies.push(Body {
+            scene.state.machine_bodies.push(Body {
                 id: BodyId(*next_id),
-                group: scene.groups.len() as u32,
+                group: scene.model.groups.len() as u32,
                 material: *material,
                 motion: Motion::Machine(index),
                 shape: shape.clone(),
@@ -104,8 +104,8 @@ fn add_machine_bodies(machines: &[Machine], next_id: &mut u64, scene: &mut Scene
                 anchor: None,
             });
             let slot = if *contacts { slots.next() } else { None };
-            scene.machine_parts.push(MachinePart { machine: number as u32, body: *body, slot });
-            scene.groups.push(format!("{}.{}", model.name(), model.body_name(*body)));
+            scene.model.machine_parts.push(MachinePart { machine: number as u32, body: *body, slot });
+            scene.model.groups.push(format!("{}.{}", model.name(), model.body_name(*body)));
             *next_id += 1;
         }
     }
@@ -117,24 +117,29 @@ fn named_bodies(case: &Case) -> Result<(Vec<Shape>, Scene, Vec<Body>), SetupErro
     let names =
         case.bodies.iter().map(|body| &body.name).chain(case.grains.iter().map(|grains| &grains.name));
     let mut scene = Scene {
-        groups: names.cloned().collect(),
-        materials: case.materials.iter().map(|material| material.name.clone()).collect(),
-        laws: laws(case),
-        ..Scene::default()
+        model: Model {
+            groups: names.cloned().collect(),
+            materials: case.materials.iter().map(|material| material.name.clone()).collect(),
+            laws: laws(case),
+            ..Default::default()
+        },
+        ..Default::default()
     };
     let mut free = Vec::new();
     for (group, body) in case.bodies.iter().enumerate() {
         match &body.motion {
-            BodyMotion::Fixed => scene.statics.push(driven(body, group, &shapes[body.shape], Motion::Fixed)),
+            BodyMotion::Fixed => {
+                scene.state.statics.push(driven(body, group, &shapes[body.shape], Motion::Fixed))
+            }
             BodyMotion::Kinematic(motion) => {
-                let kind = Motion::Kinematic(scene.motions.len() as u32);
+                let kind = Motion::Kinematic(scene.model.motions.len() as u32);
                 let mut made = driven(body, group, &shapes[body.shape], kind);
                 let now = motion.at(case.simulation.start_time, &body.pose);
                 made.pose = now.pose;
                 made.velocity = now.velocity;
                 made.angular_velocity = now.angular_velocity;
-                scene.statics.push(made);
-                scene.motions.push(prescribed(motion, body));
+                scene.state.statics.push(made);
+                scene.model.motions.push(prescribed(motion, body));
             }
             BodyMotion::Free { velocity, angular_velocity, mass } => {
                 let density = case.materials[body.material].density;
@@ -146,7 +151,7 @@ fn named_bodies(case: &Case) -> Result<(Vec<Shape>, Scene, Vec<Body>), SetupErro
             }
         }
     }
-    for (id, body) in scene.statics.iter_mut().enumerate() {
+    for (id, body) in scene.state.statics.iter_mut().enumerate() {
         body.id = BodyId(id as u64);
     }
     Ok((shapes, scene, free))

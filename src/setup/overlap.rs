@@ -35,19 +35,19 @@ pub(super) fn check(
 ) -> Result<(), SetupError> {
     let partition = balance::first_partition(scene, options, comm);
     halo::migrate(scene, &partition, comm);
-    let boxes: Vec<Aabb> = scene.grains.iter().map(|body| body.shape.aabb(&body.pose)).collect();
+    let boxes: Vec<Aabb> = scene.state.grains.iter().map(|body| body.shape.aabb(&body.pose)).collect();
     let halo = halo::exchange_ghosts(scene, &boxes, &partition, &mut HaloMemory::default(), comm);
     let touching = |body: &&Body| match body.motion {
-        Motion::Machine(part) => scene.machine_parts[part as usize].slot.is_some(),
+        Motion::Machine(part) => scene.model.machine_parts[part as usize].slot.is_some(),
         _ => true,
     };
-    let moved = scene.machine_bodies.iter().filter(touching);
-    let all = scene.grains.iter().chain(&halo.ghosts).chain(&scene.statics).chain(moved);
+    let moved = scene.state.machine_bodies.iter().filter(touching);
+    let all = scene.state.grains.iter().chain(&halo.ghosts).chain(&scene.state.statics).chain(moved);
     let candidate = |body: _| Candidate { body, reach: 0.0, movable: is_movable(body), slack: 0.0 };
     let candidates: Vec<Candidate> = all.map(candidate).collect();
     let owns = |_: &Body, _: &Body, place: &Vec3| partition.owner_of_point((*place).into()) == comm.rank();
     let meet = |a: &Body, b: &Body| {
-        let law = scene.laws.between(a.material, b.material);
+        let law = scene.model.laws.between(a.material, b.material);
         law.filter(|_| may_meet(scene, machines, a, b)).map(|_| 0.0)
     };
     let mut detector = Detector::default();
@@ -67,7 +67,7 @@ fn is_movable(body: &Body) -> bool {
 /// Bodies of one machine that never touch each other may overlap.
 fn may_meet(scene: &Scene, machines: &[Machine], a: &Body, b: &Body) -> bool {
     let [Motion::Machine(a), Motion::Machine(b)] = [a.motion, b.motion] else { return true };
-    let [a, b] = [a, b].map(|part| scene.machine_parts[part as usize]);
+    let [a, b] = [a, b].map(|part| scene.model.machine_parts[part as usize]);
     a.machine != b.machine || machines[a.machine as usize].can_touch(a.body, b.body)
 }
 

@@ -44,7 +44,7 @@ struct Driven {
 pub fn resume(case: &Case, file: &StateFile, comm: &dyn Comm) -> Result<Setup, SetupError> {
     let (_, mut scene, _) = agree(comm, super::named_bodies(case))?;
     let machines = agree(comm, machines(case, file))?;
-    let mut next_id = scene.statics.len() as u64;
+    let mut next_id = scene.state.statics.len() as u64;
     super::add_machine_bodies(&machines, &mut next_id, &mut scene);
     agree(comm, take_names(&mut scene, file))?;
     let mut digest = Digest::new();
@@ -56,10 +56,10 @@ pub fn resume(case: &Case, file: &StateFile, comm: &dyn Comm) -> Result<Setup, S
     let driven = everywhere(driven, comm);
     agree(comm, place_driven(&mut scene, &driven))?;
     let homes = Homes { bodies: file.body_count(), ranks: comm.size() };
-    scene.grains = send_bodies(free, &homes, comm);
+    scene.state.grains = send_bodies(free, &homes, comm);
     let rows = agree(comm, read_impulses(file, &driven, &homes, &mut digest, comm))?;
-    scene.impulses = collect_impulses(rows, &driven, comm);
-    scene.step = file.header().step;
+    scene.state.impulses = collect_impulses(rows, &driven, comm);
+    scene.state.step = file.header().step;
     if comm.rank() == 0 {
         file.header().sections.iter().for_each(|(name, bytes)| digest.add_section(name, bytes));
     }
@@ -93,9 +93,9 @@ fn machines(case: &Case, file: &StateFile) -> Result<Vec<Machine>, SetupError> {
 fn take_names(scene: &mut Scene, file: &StateFile) -> Result<(), SetupError> {
     let header = file.header();
     let same = |own: &[String], other: &[String]| own.iter().zip(other).all(|(a, b)| a == b);
-    let groups = header.groups.len() >= scene.groups.len() && same(&scene.groups, &header.groups);
-    let materials =
-        header.materials.len() <= scene.materials.len() && same(&header.materials, &scene.materials);
+    let groups = header.groups.len() >= scene.model.groups.len() && same(&scene.model.groups, &header.groups);
+    let materials = header.materials.len() <= scene.model.materials.len()
+        && same(&header.materials, &scene.model.materials);
     if !groups || !materials {
         let path = file.path().display();
         return Err(SetupError::Restart(format!(
@@ -103,7 +103,7 @@ fn take_names(scene: &mut Scene, file: &StateFile) -> Result<(), SetupError> {
              a new run can take its free bodies with [start]"
         )));
     }
-    scene.groups = header.groups.clone();
+    scene.model.groups = header.groups.clone();
     Ok(())
 }
 
@@ -130,8 +130,8 @@ fn everywhere(own: Vec<Body>, comm: &dyn Comm) -> Vec<Driven> {
 }
 
 fn place_driven(scene: &mut Scene, driven: &[Driven]) -> Result<(), SetupError> {
-    let groups = &scene.groups;
-    for body in &mut scene.statics {
+    let groups = &scene.model.groups;
+    for body in &mut scene.state.statics {
         let found = driven.binary_search_by_key(&body.id, |driven| driven.id).ok().map(|at| &driven[at]);
         let Some(found) = found.filter(|found| found.group == body.group) else {
             let name = &groups[body.group as usize];

@@ -48,8 +48,8 @@ pub(super) fn take_over(
             set_velocity(body, Vec3::zeros(), Vec3::zeros());
         }
     }
-    scene.grains.extend(side_by_side(start, taken, ids.count));
-    scene.impulses = take_impulses(&file, &ids, comm)?;
+    scene.state.grains.extend(side_by_side(start, taken, ids.count));
+    scene.state.impulses = take_impulses(&file, &ids, comm)?;
     Ok(())
 }
 
@@ -149,7 +149,8 @@ impl Translation {
         }
         let here = |body: &Body| {
             let name = &header.groups[body.group as usize];
-            let same = scene.statics.iter().find(|own| &scene.groups[own.group as usize] == name)?;
+            let same =
+                scene.state.statics.iter().find(|own| &scene.model.groups[own.group as usize] == name)?;
             Some([body.id.0, same.id.0])
         };
         let known: Vec<u64> = statics.iter().filter_map(here).flatten().collect();
@@ -203,10 +204,10 @@ fn group_numbers(taken: &[Body], header: &StateHeader, scene: &mut Scene, comm: 
         if *count == 0 {
             return 0; // nobody asks for it
         }
-        let known = scene.groups.iter().position(|own| own == name);
+        let known = scene.model.groups.iter().position(|own| own == name);
         known.unwrap_or_else(|| {
-            scene.groups.push(name.clone());
-            scene.groups.len() - 1
+            scene.model.groups.push(name.clone());
+            scene.model.groups.len() - 1
         }) as u32
     };
     header.groups.iter().zip(&counts).map(&mut number).collect()
@@ -247,7 +248,7 @@ fn check_laws(case: &Case, scene: &Scene, taken: &BTreeMap<u32, u32>) -> Result<
     let others: BTreeSet<u32> = bodies.chain(grains).chain(taken.iter().copied()).collect();
     for &first in &taken {
         for &second in &others {
-            if scene.laws.between(first, second).is_none() {
+            if scene.model.laws.between(first, second).is_none() {
                 let [first, second] = [first, second].map(|index| &case.materials[index as usize].name);
                 let message = format!("the bodies taken need a [[contact]] between {first:?} and {second:?}");
                 return Err(SetupError::Start(message));

@@ -87,18 +87,24 @@ fn ids_follow_the_order_of_motion_and_of_the_case() {
     ];
     let setup = build(&case(&text.concat()), &Solo).expect("a scene");
     let Setup { scene, physics, inventory, .. } = setup;
-    let named = |body: &Body| (body.id.0, scene.groups[body.group as usize].clone());
-    assert_eq!(scene.statics.iter().map(named).collect::<Vec<_>>(), [(0, "floor".into()), (1, "ram".into())]);
-    assert_eq!(named(&scene.grains[0]), (2, "free".into()));
-    let ids: Vec<u64> = scene.grains.iter().map(|body| body.id.0).collect();
+    let named = |body: &Body| (body.id.0, scene.model.groups[body.group as usize].clone());
+    assert_eq!(
+        scene.state.statics.iter().map(named).collect::<Vec<_>>(),
+        [(0, "floor".into()), (1, "ram".into())]
+    );
+    assert_eq!(named(&scene.state.grains[0]), (2, "free".into()));
+    let ids: Vec<u64> = scene.state.grains.iter().map(|body| body.id.0).collect();
     assert_eq!(ids, (2..40).collect::<Vec<_>>());
-    assert_eq!((scene.statics[1].motion, scene.statics[1].velocity), (Motion::Kinematic(0), Vec3::x()));
-    assert_eq!((scene.motions[0])(3.0).position, Vec3::new(10.0, 0.0, 0.0));
+    assert_eq!(
+        (scene.state.statics[1].motion, scene.state.statics[1].velocity),
+        (Motion::Kinematic(0), Vec3::x())
+    );
+    assert_eq!((scene.model.motions[0])(3.0).position, Vec3::new(10.0, 0.0, 0.0));
     assert_eq!((physics.gravity)(4.0), Vec3::new(4.0, 0.0, -9.81));
     assert_eq!((inventory.bodies(), inventory.free_bodies()), (40, 38));
     assert_eq!(inventory.groups[3].first_id, 3);
     assert_eq!(inventory.describe(BodyId(10), 3), "\"pebbles\" number 7 (body 10)");
-    let grain = &scene.grains[5];
+    let grain = &scene.state.grains[5];
     assert_eq!(grain.velocity, Vec3::new(grain.pose.position.x, -grain.pose.position.y, 0.5));
 }
 
@@ -106,7 +112,7 @@ fn ids_follow_the_order_of_motion_and_of_the_case() {
 fn a_free_body_stands_at_its_centre_of_mass() {
     let turned = "orientation = { axis = [0, 0, 1], degrees = 90 }\nposition = [1, 2, 3]\nangular_velocity = [1, 2, 4]\nmass = 7";
     let setup = build(&case(&body("tool", "hammer", turned)), &Solo).expect("a scene");
-    let tool = &setup.scene.grains[0];
+    let tool = &setup.scene.state.grains[0];
     // The centre is at (0, 0.05, 0) of the shape, which a quarter turn takes to (−0.05, 0, 0).
     assert!((tool.pose.position - Vec3::new(0.95, 2.0, 3.0)).norm() < 1e-12, "{}", tool.pose.position);
     assert_eq!(tool.mass, 7.0);
@@ -132,22 +138,22 @@ fn any_number_of_ranks_builds_the_same_bodies() {
             .concat(),
     );
     let alone = build(&case, &Solo).expect("a scene");
-    assert_eq!(alone.scene.grains.len(), 37 + 11 + 5);
+    assert_eq!(alone.scene.state.grains.len(), 37 + 11 + 5);
     let grading = &alone.inventory.gradings[0];
     assert_eq!(grading.passing.last().map(|point| point.percent), Some(100.0));
     for ranks in [2, 3] {
         let built = threads::run(ranks, |comm| {
             let setup = build(&case, comm).expect("a scene");
-            (setup.scene.statics, setup.scene.grains, setup.inventory)
+            (setup.scene.state.statics, setup.scene.state.grains, setup.inventory)
         });
         let mut grains = Vec::new();
         for (statics, own, inventory) in built {
-            assert_eq!(statics, alone.scene.statics);
+            assert_eq!(statics, alone.scene.state.statics);
             assert_eq!(inventory, alone.inventory);
             grains.extend(own);
         }
         grains.sort_by_key(|body| body.id);
-        assert_eq!(grains, alone.scene.grains);
+        assert_eq!(grains, alone.scene.state.grains);
     }
 }
 
@@ -158,12 +164,13 @@ fn many_grains_are_placed_in_tiles() {
         .replace("count = 37", "count = 45000")
         .replace("max = [0.2, 0.2, 0.5]", "max = [3.0, 1.5, 100]");
     let case = case(&many);
-    let alone = build(&case, &Solo).expect("a scene").scene.grains;
+    let alone = build(&case, &Solo).expect("a scene").scene.state.grains;
     assert_eq!(alone.len(), 45_000);
     let top = alone.iter().map(|body| body.pose.position.z).fold(0.0, f64::max);
     let volume: f64 = alone.iter().map(|body| 4.19 * body.shape.bounding_radius().powi(3)).sum();
     assert!(volume / (3.0 * 1.5 * top) > 0.25, "as dense as a placement as a whole: {top} m high");
-    let mut together = threads::run(4, |comm| build(&case, comm).expect("a scene").scene.grains).concat();
+    let mut together =
+        threads::run(4, |comm| build(&case, comm).expect("a scene").scene.state.grains).concat();
     together.sort_by_key(|body| body.id);
     assert_eq!(together, alone);
     let low = many.replace("1.5, 100] }", "1.5, 0.1] }\ngrow = \"none\"");
@@ -174,7 +181,7 @@ fn many_grains_are_placed_in_tiles() {
 #[test]
 fn aligned_grains_keep_the_axes_of_their_shape() {
     let setup = build(&case(BRICKS), &Solo).expect("a scene");
-    for body in &setup.scene.grains {
+    for body in &setup.scene.state.grains {
         let bounds = body.shape.aabb(&body.pose);
         assert!((bounds.max - bounds.min - Vec3::new(0.2, 0.2, 0.1)).norm() < 1e-12);
         let centre = (bounds.max + bounds.min) / 2.0;
@@ -221,15 +228,15 @@ fn a_scene_file_is_read_whole() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/inputs/stones1000-settled.toml");
     let settled = crate::input::read_case(file.as_ref()).expect("a good case");
     let one = build(&settled, &Solo).expect("a scene");
-    assert_eq!(one.scene.grains.len(), 1000);
-    assert_eq!((one.scene.grains[0].id, one.scene.grains[999].id), (BodyId(5), BodyId(1004)));
+    assert_eq!(one.scene.state.grains.len(), 1000);
+    assert_eq!((one.scene.state.grains[0].id, one.scene.state.grains[999].id), (BodyId(5), BodyId(1004)));
     // Half-axes of 15 to 25 mm at 2700 kg/m³: 38 to 177 g less what twenty corners cut off.
     let mass = one.inventory.groups[5].mass.expect("free bodies");
     assert!((20.0..120.0).contains(&mass), "{mass}");
-    let kinetic: f64 = one.scene.grains.iter().map(crate::step::observe::kinetic_energy).sum();
+    let kinetic: f64 = one.scene.state.grains.iter().map(crate::step::observe::kinetic_energy).sum();
     assert!(kinetic < 1e-2, "{kinetic}");
     let mut two: Vec<Body> =
-        threads::run(2, |comm| build(&settled, comm).expect("a scene").scene.grains).concat();
+        threads::run(2, |comm| build(&settled, comm).expect("a scene").scene.state.grains).concat();
     two.sort_by_key(|body| body.id);
-    assert_eq!(two, one.scene.grains);
+    assert_eq!(two, one.scene.state.grains);
 }

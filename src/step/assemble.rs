@@ -128,7 +128,9 @@ fn piece(contacts: &[Contacts], parts: &Parts) -> Assembled {
     let mut next = [0; 2];
     for contact in contacts.iter().flat_map(Contacts::iter) {
         let bodies = contact.slots.map(|slot| parts.candidates[slot as usize].body);
-        let Some(law) = parts.scene.laws.between(bodies[0].material, bodies[1].material) else { continue };
+        let Some(law) = parts.scene.model.laws.between(bodies[0].material, bodies[1].material) else {
+            continue;
+        };
         let on_machine = bodies.iter().any(|body| matches!(body.motion, Motion::Machine(_)));
         let home = home(bodies);
         let [own, ghosts] = [0, 1].map(|of| parts.stored[of].find_next(home, &contact.key, &mut next[of]));

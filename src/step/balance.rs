@@ -15,9 +15,9 @@ const WORK_OF_A_GRAIN: i64 = 2;
 
 /// What each grain of this rank cost in the last step, in contact points.
 fn work(scene: &Scene, contacts: &[ContactView]) -> Vec<i64> {
-    let mut work = vec![WORK_OF_A_GRAIN; scene.grains.len()];
+    let mut work = vec![WORK_OF_A_GRAIN; scene.state.grains.len()];
     for id in contacts.iter().flat_map(|contact| contact.bodies) {
-        if let Ok(place) = scene.grains.binary_search_by_key(&id, |body| body.id) {
+        if let Ok(place) = scene.state.grains.binary_search_by_key(&id, |body| body.id) {
             work[place] += 1;
         }
     }
@@ -31,7 +31,7 @@ pub(super) fn due(
     options: &DecompositionOptions,
     comm: &dyn Comm,
 ) -> Option<Vec<i64>> {
-    if comm.size() == 1 || !scene.step.is_multiple_of(BALANCE_EVERY) {
+    if comm.size() == 1 || !scene.state.step.is_multiple_of(BALANCE_EVERY) {
         return None;
     }
     let work = work(scene, contacts);
@@ -52,7 +52,7 @@ pub(crate) fn partition(
     comm: &dyn Comm,
 ) -> Partition {
     let mut extent = [f64::NEG_INFINITY; 7];
-    for body in &scene.grains {
+    for body in &scene.state.grains {
         for axis in 0..3 {
             extent[axis] = extent[axis].max(-body.pose.position[axis]);
             extent[3 + axis] = extent[3 + axis].max(body.pose.position[axis]);
@@ -68,7 +68,7 @@ pub(crate) fn partition(
     let size = options.cell_size.unwrap_or(CELL_EDGE_BY_RADIUS * extent[6]).max(1e-9);
     let cells = Cells::covering(min, max, size, MOST_CELLS);
     let mut by_cell = vec![0; cells.count()];
-    for (body, work) in scene.grains.iter().zip(work) {
+    for (body, work) in scene.state.grains.iter().zip(work) {
         by_cell[cells.cell_of(place(body))] += work;
     }
     Partition::balanced(cells, &mut by_cell, previous, comm)
@@ -76,9 +76,10 @@ pub(crate) fn partition(
 
 /// Before the first step only the impulses of a restart tell where work will be: each stands with one of its two bodies.
 pub(crate) fn first_partition(scene: &Scene, options: &DecompositionOptions, comm: &dyn Comm) -> Partition {
-    let points =
-        |body: &Body| scene.impulses.of_home(body.id).map(|(_, points)| points.len() as i64).sum::<i64>();
-    let work: Vec<i64> = scene.grains.iter().map(|body| WORK_OF_A_GRAIN + 2 * points(body)).collect();
+    let points = |body: &Body| {
+        scene.state.impulses.of_home(body.id).map(|(_, points)| points.len() as i64).sum::<i64>()
+    };
+    let work: Vec<i64> = scene.state.grains.iter().map(|body| WORK_OF_A_GRAIN + 2 * points(body)).collect();
     partition(scene, &work, options, None, comm)
 }
 

@@ -76,14 +76,14 @@ pub fn exchange_ghosts(
     comm: &dyn Comm,
 ) -> Halo {
     let me = comm.rank() as u32;
-    let mut halo = Halo { others: vec![Ranks::new(); scene.grains.len()], ..Default::default() };
+    let mut halo = Halo { others: vec![Ranks::new(); scene.state.grains.len()], ..Default::default() };
     if comm.size() == 1 {
         return halo;
     }
     let mut outgoing = BTreeMap::<usize, Vec<Parcel>>::new();
     let mut present = Vec::new();
     let mut sent = BTreeMap::<u32, Vec<BodyId>>::new();
-    for (slot, (body, bounds)) in scene.grains.iter().zip(boxes).enumerate() {
+    for (slot, (body, bounds)) in scene.state.grains.iter().zip(boxes).enumerate() {
         partition.owners_in_box(array(&bounds.min), array(&bounds.max), &mut present);
         if present.iter().all(|&rank| rank as u32 == me) {
             continue;
@@ -93,7 +93,7 @@ pub fn exchange_ghosts(
         ranks.dedup();
         halo.others[slot] = ranks.iter().copied().filter(|&rank| rank != me).collect();
         for &rank in halo.others[slot].iter() {
-            let mut parcel = parcel(body, &scene.impulses, ranks.clone());
+            let mut parcel = parcel(body, &scene.state.impulses, ranks.clone());
             if memory.knows(rank, body.id) {
                 parcel.shaped = false;
                 parcel.body.shape = Shape::Convex(Convex::Sphere { radius: 0.0 });
@@ -132,23 +132,23 @@ pub fn migrate(scene: &mut Scene, partition: &Partition, comm: &dyn Comm) -> usi
     let me = comm.rank();
     let owner = |body: &Body| partition.owner_of_point(array(&body.pose.position));
     let leaving: Vec<BodyId> =
-        scene.grains.iter().filter(|body| owner(body) != me).map(|body| body.id).collect();
+        scene.state.grains.iter().filter(|body| owner(body) != me).map(|body| body.id).collect();
     let mut outgoing = BTreeMap::<usize, Vec<Parcel>>::new();
-    for body in scene.grains.iter().filter(|body| owner(body) != me) {
-        outgoing.entry(owner(body)).or_default().push(parcel(body, &scene.impulses, Ranks::new()));
+    for body in scene.state.grains.iter().filter(|body| owner(body) != me) {
+        outgoing.entry(owner(body)).or_default().push(parcel(body, &scene.state.impulses, Ranks::new()));
     }
     if !leaving.is_empty() {
-        scene.grains.retain(|body| owner(body) == me);
-        scene.impulses = without_homes(&scene.impulses, &leaving);
+        scene.state.grains.retain(|body| owner(body) == me);
+        scene.state.impulses = without_homes(&scene.state.impulses, &leaving);
     }
     for (_, parcels) in deliver(outgoing, comm) {
         for parcel in parcels {
-            unpack_impulses(&parcel, &mut scene.impulses);
-            scene.grains.push(parcel.body);
+            unpack_impulses(&parcel, &mut scene.state.impulses);
+            scene.state.grains.push(parcel.body);
         }
     }
-    scene.grains.sort_unstable_by_key(|body| body.id);
-    scene.impulses.sort();
+    scene.state.grains.sort_unstable_by_key(|body| body.id);
+    scene.state.impulses.sort();
     leaving.len()
 }
 

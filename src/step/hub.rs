@@ -186,7 +186,7 @@ pub(super) fn gather(
         rows.extend(found.rows.into_iter().map(|row| (source, row)));
         noticed.extend(found.noticed);
     }
-    let own = here.scene.grains.len();
+    let own = here.scene.state.grains.len();
     let slot_of = slot_lookup(&here.view.ids, own);
     let slot = |id: BodyId| slot_of(id).expect("a rank is told only of grains that it has");
     let (users, expected) = tell_users(&noticed, |id| ranks.participants(slot(id)), here.comm);
@@ -257,10 +257,10 @@ fn row_end(slot: u32, here: &Here) -> RowEnd {
     let body = view.candidates[place].body;
     match body.motion {
         Motion::Machine(index) => {
-            RowEnd::Machine { machine: scene.machine_parts[index as usize].machine, body: index }
+            RowEnd::Machine { machine: scene.model.machine_parts[index as usize].machine, body: index }
         }
         Motion::Free => {
-            let ghost = place.checked_sub(scene.grains.len());
+            let ghost = place.checked_sub(scene.state.grains.len());
             let owner = ghost.map_or(comm.rank() as u32, |ghost| halo.owners[ghost]);
             let (inertia, free) = (view.inertia[place], view.free_velocity[place]);
             RowEnd::Grain { id: body.id, owner, inertia, free }
@@ -383,10 +383,10 @@ impl Gathered {
                 let world: Vec3 = (0..3).map(|axis| manifold.frame[axis] * impulse[axis]).sum();
                 for (part, sign) in parts.iter().zip([-1.0, 1.0]) {
                     if let Some((machine, part)) = part {
-                        let body = &scene.machine_bodies[*part as usize];
+                        let body = &scene.state.machine_bodies[*part as usize];
                         let linear = world * sign;
                         let angular = (self.places[index].position - body.pose.position).cross(&linear);
-                        let body = scene.machine_parts[*part as usize].body;
+                        let body = scene.model.machine_parts[*part as usize].body;
                         add_impulse(&mut all[*machine as usize], BodyImpulse { body, linear, angular });
                     }
                 }

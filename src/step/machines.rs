@@ -80,7 +80,7 @@ impl Machines {
         if self.is_empty() {
             return Ok(());
         }
-        let own = if comm.rank() == OWNER { self.reduce(scene.step, physics) } else { Ok(Vec::new()) };
+        let own = if comm.rank() == OWNER { self.reduce(scene.state.step, physics) } else { Ok(Vec::new()) };
         self.tell(own, scene, comm)
     }
 
@@ -106,7 +106,7 @@ impl Machines {
         comm: &dyn Comm,
     ) -> Result<(), StepError> {
         self.operators = shared(own, comm)?;
-        for (body, part) in scene.machine_bodies.iter_mut().zip(&scene.machine_parts) {
+        for (body, part) in scene.state.machine_bodies.iter_mut().zip(&scene.model.machine_parts) {
             if let Some(slot) = part.slot {
                 let operators = &self.operators[part.machine as usize];
                 body.pose = operators.pose(slot as usize);
@@ -176,14 +176,14 @@ impl Machines {
     /// The operators of a body's machine, and its slot there.
     pub(super) fn place(&self, scene: &Scene, body: &Body) -> Option<(&ReducedOperators, usize)> {
         let Motion::Machine(index) = body.motion else { return None };
-        let part = scene.machine_parts[index as usize];
+        let part = scene.model.machine_parts[index as usize];
         Some((self.operators(part.machine), part.slot? as usize))
     }
 
     /// Whether two bodies may touch: adjacent bodies of one machine do not, nor do those that are only drawn.
     pub(super) fn can_touch(&self, scene: &Scene, a: &Body, b: &Body) -> bool {
         let part = |body: &Body| match body.motion {
-            Motion::Machine(index) => Some(scene.machine_parts[index as usize]),
+            Motion::Machine(index) => Some(scene.model.machine_parts[index as usize]),
             _ => None,
         };
         match [part(a), part(b)] {
@@ -238,7 +238,7 @@ impl Machines {
 
     /// Poses and velocities of the bodies as the machines have them now.
     pub(super) fn place_bodies(&self, scene: &mut Scene) {
-        for (body, part) in scene.machine_bodies.iter_mut().zip(&scene.machine_parts) {
+        for (body, part) in scene.state.machine_bodies.iter_mut().zip(&scene.model.machine_parts) {
             let machine = &self.all[part.machine as usize].multibody;
             body.pose = machine.pose(part.body);
             let twist = machine.body_twist(part.body, &body.pose.position);

@@ -127,7 +127,7 @@ impl<'c> Stepper<'c> {
         Self::with_machines(scene, Machines::default(), physics, options, decomposition, comm)
     }
 
-    /// Collective. `scene.grains` may hold any share of the free bodies on each rank; they are sent to their owners.
+    /// Collective. `scene.state.grains` may hold any share of the free bodies on each rank; they are sent to their owners.
     pub fn with_machines(
         scene: Scene,
         machines: Machines,
@@ -138,7 +138,7 @@ impl<'c> Stepper<'c> {
     ) -> Self {
         let partition = balance::first_partition(&scene, &decomposition, comm);
         let mut stepper = Self {
-            wall_impulses: vec![ExactSum::default(); 3 * scene.statics.len()],
+            wall_impulses: vec![ExactSum::default(); 3 * scene.state.statics.len()],
             scene,
             machines,
             physics,
@@ -158,7 +158,7 @@ impl<'c> Stepper<'c> {
             dump: None,
         };
         stepper.machines.place_bodies(&mut stepper.scene);
-        stepper.scene.grains.sort_unstable_by_key(|body| body.id);
+        stepper.scene.state.grains.sort_unstable_by_key(|body| body.id);
         halo::migrate(&mut stepper.scene, &stepper.partition, comm);
         stepper
     }
@@ -229,14 +229,14 @@ impl<'c> Stepper<'c> {
             ..
         } = self;
         let comm: &dyn Comm = *comm;
-        let gravity = (physics.gravity)(physics.time(scene.step));
+        let gravity = (physics.gravity)(physics.time(scene.state.step));
 
         timers.time(Phase::Machine, comm, || machines.begin(scene, physics, comm))?; // (16)–(27)
         let reuse = physics.patch_reuse;
         let (free, boxes) = timers.time(Phase::Predict, comm, || {
             motion::predict(scene, physics); // (29)
-            let free = motion::free_motions(&scene.grains, &gravity, physics);
-            motion::anchor(&mut scene.grains, &free, physics);
+            let free = motion::free_motions(&scene.state.grains, &gravity, physics);
+            motion::anchor(&mut scene.state.grains, &free, physics);
             let boxes = reach_boxes(scene, &free, physics, reuse, comm);
             (free, boxes)
         });
@@ -255,7 +255,7 @@ impl<'c> Stepper<'c> {
             view.assemble(contacts, scene, machines, &halo, physics, takes_part)
         });
         let (colours, mut ranks) = timers.time(Phase::Colour, comm, || {
-            let (ids, own) = (&view.ids, scene.grains.len());
+            let (ids, own) = (&view.ids, scene.state.grains.len());
             interface::connect(connection, &mut assembled, ids, own, &halo, self.verify, comm)
         });
         let colour_count = colours.count;
@@ -290,7 +290,7 @@ impl<'c> Stepper<'c> {
             let hub_impulses = gathered.impulses_back(&solution.hub.impulses, comm);
             let solved =
                 assemble::impulses_of(&view.candidates, &assembled, &solution.impulses, &hub_impulses);
-            let owner_of = |home| view.owner_of(home, scene.grains.len(), &halo);
+            let owner_of = |home| view.owner_of(home, scene.state.grains.len(), &halo);
             let impulses = halo::store_impulses(solved, owner_of, comm);
             write_contact_views(views, &view, &assembled, &solution.impulses, &hub_impulses);
             impulses
@@ -302,14 +302,14 @@ impl<'c> Stepper<'c> {
             machines.finish(scene, &solution.hub.velocities, &ways, &touched, comm)
         })?;
         timers.time(Phase::Finish, comm, || {
-            scene.grains.par_iter_mut().with_min_len(256).enumerate().for_each(|(slot, body)| {
+            scene.state.grains.par_iter_mut().with_min_len(256).enumerate().for_each(|(slot, body)| {
                 let (inertia, free) = (&inertia[slot], &free_velocity[slot]);
                 motion::finish(body, inertia, free, &solution.velocities[slot], physics); // (30)
             });
-            correct::apply(&mut scene.grains, &shifts, physics);
+            correct::apply(&mut scene.state.grains, &shifts, physics);
             motion::finish_statics(scene, physics);
-            scene.impulses = impulses;
-            scene.step += 1;
+            scene.state.impulses = impulses;
+            scene.state.step += 1;
         });
         let left = timers
             .time(Phase::Correct, comm, || projector.project(scene, machines, physics, partition, comm))?;
@@ -326,10 +326,11 @@ impl<'c> Stepper<'c> {
     }
 
     fn gather_wall_impulses(&mut self) {
-        self.wall_impulses = vec![ExactSum::default(); 3 * self.scene.statics.len()];
+        self.wall_impulses = vec![ExactSum::default(); 3 * self.scene.state.statics.len()];
         for contact in &self.contacts {
             for (side, sign) in [(0, -1.0), (1, 1.0)] {
-                let place = self.scene.statics.binary_search_by_key(&contact.bodies[side], |body| body.id);
+                let place =
+                    self.scene.state.statics.binary_search_by_key(&contact.bodies[side], |body| body.id);
                 if let Ok(place) = place {
                     for axis in 0..3 {
                         self.wall_impulses[3 * place + axis].add(sign * contact.impulse[axis]);
@@ -349,8 +350,8 @@ impl<'c> Stepper<'c> {
         let mut deepest = [infos.map(|point| -point.gap).fold(0.0, f64::max)];
         self.comm.max_f64(&mut deepest);
         StepReport {
-            step: self.scene.step,
-            time: self.physics.time(self.scene.step),
+            step: self.scene.state.step,
+            time: self.physics.time(self.scene.state.step),
             manifolds: counts[0] as u64,
             contact_points: counts[1] as u64,
             colours,
@@ -384,21 +385,26 @@ impl<'a> View<'a> {
         mut free: Vec<(Inertia, Twist)>,
         reuse: f64,
     ) -> Self {
-        let count = scene.grains.len() + halo.ghosts.len() + scene.statics.len() + scene.machine_bodies.len();
+        let count = scene.state.grains.len()
+            + halo.ghosts.len()
+            + scene.state.statics.len()
+            + scene.state.machine_bodies.len();
         let mut view = Self {
             candidates: Vec::with_capacity(count),
-            ids: scene.grains.iter().chain(&halo.ghosts).map(|body| body.id).collect(),
+            ids: scene.state.grains.iter().chain(&halo.ghosts).map(|body| body.id).collect(),
             inertia: Vec::with_capacity(count),
             free_velocity: Vec::with_capacity(count),
         };
         free.extend(motion::free_motions(&halo.ghosts, gravity, physics));
-        free.extend(motion::free_motions(&scene.statics, gravity, physics));
-        for (body, free) in scene.grains.iter().chain(&halo.ghosts).chain(&scene.statics).zip(free) {
+        free.extend(motion::free_motions(&scene.state.statics, gravity, physics));
+        for (body, free) in
+            scene.state.grains.iter().chain(&halo.ghosts).chain(&scene.state.statics).zip(free)
+        {
             view.candidates.push(candidate(body, &free, physics, reuse));
             view.inertia.push(free.0);
             view.free_velocity.push(free.1);
         }
-        for body in &scene.machine_bodies {
+        for body in &scene.state.machine_bodies {
             if let Some(free) = machines.free_twist(scene, body) {
                 let reach = motion::reach(body, &free, physics);
                 view.candidates.push(Candidate { body, reach, movable: true, slack: 0.0 });
@@ -418,7 +424,7 @@ impl<'a> View<'a> {
         physics: &Physics,
         takes_part: TakesPart,
     ) -> Assembled {
-        let stored = [&scene.impulses, &halo.impulses];
+        let stored = [&scene.state.impulses, &halo.impulses];
         let Physics { time_step, theta, warm_start, .. } = *physics;
         let View { candidates, free_velocity, .. } = self;
         let parts = Parts {
@@ -462,7 +468,7 @@ fn reach_boxes(
     if comm.size() == 1 {
         return Vec::new();
     }
-    let bodies = scene.grains.iter().zip(free);
+    let bodies = scene.state.grains.iter().zip(free);
     bodies.map(|(body, free)| candidate(body, free, physics, reuse).bounds()).collect()
 }
 
@@ -479,7 +485,7 @@ fn looks_ahead(scene: &Scene, machines: &Machines, physics: &Physics, a: &Body, 
     if !machines.can_touch(scene, a, b) {
         return None;
     }
-    let law = scene.laws.between(a.material, b.material)?;
+    let law = scene.model.laws.between(a.material, b.material)?;
     let ahead = law.activation == Activation::Predictive || physics.penetration_limit > 0.0;
     Some(if ahead { 1.0 } else { 0.0 })
 }

@@ -32,11 +32,11 @@ pub fn predict(scene: &mut Scene, physics: &Physics) {
     let span = (1.0 - physics.theta) * physics.time_step;
     let advance =
         |body: &mut Body| body.pose = moved(&body.pose, &body.velocity, &body.angular_velocity, span);
-    scene.grains.par_iter_mut().with_min_len(1024).for_each(advance);
-    let time = physics.time(scene.step) + span;
-    for body in &mut scene.statics {
+    scene.state.grains.par_iter_mut().with_min_len(1024).for_each(advance);
+    let time = physics.time(scene.state.step) + span;
+    for body in &mut scene.state.statics {
         if let Motion::Kinematic(index) = body.motion {
-            let motion = &scene.motions[index as usize];
+            let motion = &scene.model.motions[index as usize];
             let (now, then) = (motion(time), motion(time + physics.time_step));
             let turn = then.rotation * now.rotation.inverse();
             body.pose = now;
@@ -104,10 +104,10 @@ pub fn finish(body: &mut Body, inertia: &Inertia, free: &Twist, solved: &Twist, 
 
 /// Kinematic bodies stand where their motion says at the end of the step.
 pub fn finish_statics(scene: &mut Scene, physics: &Physics) {
-    let time = physics.time(scene.step + 1);
-    for body in &mut scene.statics {
+    let time = physics.time(scene.state.step + 1);
+    for body in &mut scene.state.statics {
         if let Motion::Kinematic(index) = body.motion {
-            body.pose = scene.motions[index as usize](time);
+            body.pose = scene.model.motions[index as usize](time);
         }
     }
 }

@@ -29,9 +29,9 @@ pub fn kinetic_energy(body: &Body) -> f64 {
 
 /// Collective. `wall_impulses` holds this rank's share, three sums for each of the scene's statics.
 pub fn observe(scene: &Scene, physics: &Physics, wall_impulses: &[ExactSum], comm: &dyn Comm) -> Observation {
-    let gravity = (physics.gravity)(physics.time(scene.step));
+    let gravity = (physics.gravity)(physics.time(scene.state.step));
     let mut sums = vec![ExactSum::default(); 8];
-    for body in &scene.grains {
+    for body in &scene.state.grains {
         sums[0].add(kinetic_energy(body));
         sums[1].add(-body.mass * gravity.dot(&body.pose.position));
         let momentum = body.velocity * body.mass;
@@ -43,7 +43,7 @@ pub fn observe(scene: &Scene, physics: &Physics, wall_impulses: &[ExactSum], com
     }
     sums.extend(wall_impulses.iter().cloned());
     ExactSum::reduce(&mut sums, comm);
-    let mut count = [scene.grains.len() as i64];
+    let mut count = [scene.state.grains.len() as i64];
     comm.sum_i64(&mut count);
     let vector = |first: usize| Vec3::from_fn(|axis, _| sums[first + axis].value());
     Observation {

@@ -73,13 +73,13 @@ impl Projector {
     ) -> Result<(f64, Round), StepError> {
         let (limit, no_gravity) = (physics.penetration_limit, Vec3::zeros());
         machines.stand(scene, comm)?;
-        let free = motion::free_motions(&scene.grains, &no_gravity, physics);
+        let free = motion::free_motions(&scene.state.grains, &no_gravity, physics);
         let boxes = reach_boxes(scene, &free, physics, 0.0, comm);
         let halo = halo::exchange_ghosts(scene, &boxes, partition, &mut self.memory, comm);
         let view = View::new(scene, &halo, machines, physics, &no_gravity, free, 0.0);
         let owns = |a: &Body, b: &Body, place: &Vec3| pair_owner(a, b, place, partition) == comm.rank();
         let meet = |a: &Body, b: &Body| {
-            let law = scene.laws.between(a.material, b.material);
+            let law = scene.model.laws.between(a.material, b.material);
             (law.is_some() && machines.can_touch(scene, a, b)).then_some(1.0)
         };
         let contacts = self.detector.detect(&view.candidates, owns, meet);
@@ -91,8 +91,15 @@ impl Projector {
             return Ok((deepest[0], Round::Good));
         }
         let connection = &mut Connection::default();
-        let (colours, mut ranks) =
-            interface::connect(connection, &mut assembled, &view.ids, scene.grains.len(), &halo, false, comm);
+        let (colours, mut ranks) = interface::connect(
+            connection,
+            &mut assembled,
+            &view.ids,
+            scene.state.grains.len(),
+            &halo,
+            false,
+            comm,
+        );
         let here = hub::Here { view: &view, scene, halo: &halo, comm };
         let (gathered, exchange) = hub::gather(&assembled.hub, machines, &here, &ranks);
         ranks.set_hub(exchange);
@@ -101,7 +108,7 @@ impl Projector {
         let (problem, hub) = (correct::starting_at_rest(&assembled, bias), gathered.starting_at_rest(bias));
         let solution = solve::solve(&problem, &hub, colours, &OPTIONS, shared, &mut ranks);
         let shifts = Some(correct::Shifts { bodies: solution.velocities, machines: solution.hub.velocities });
-        correct::apply(&mut scene.grains, &shifts, physics);
+        correct::apply(&mut scene.state.grains, &shifts, physics);
         machines.shift(scene, &correct::machine_ways(&shifts, physics), comm)?;
         Ok((deepest[0], Round::Moved))
     }

@@ -29,7 +29,7 @@ pub fn measure(
         return Vec::new();
     }
     let others: BTreeSet<BodyId> =
-        scene.statics.iter().chain(&scene.machine_bodies).map(|body| body.id).collect();
+        scene.state.statics.iter().chain(&scene.state.machine_bodies).map(|body| body.id).collect();
     let pressing = contacts.iter().filter(|contact| contact.impulse.norm_squared() > 0.0);
     let mut pairs: Vec<_> = pressing.map(|contact| (contact.bodies, contact.centres)).collect();
     pairs.sort_by_key(|(bodies, _)| *bodies);
@@ -38,9 +38,9 @@ pub fn measure(
     let mut counts = vec![0i64; 2 * regions.len()];
     for (place, region) in regions.iter().enumerate() {
         let within = |body: &Body| volume_within(&body.shape, &body.pose, region);
-        let shares: Vec<f64> = scene.grains.par_iter().with_min_len(64).map(within).collect();
+        let shares: Vec<f64> = scene.state.grains.par_iter().with_min_len(64).map(within).collect();
         shares.into_iter().filter(|&share| share > 0.0).for_each(|share| volumes[place].add(share));
-        let centres = scene.grains.iter().map(|body| &body.pose.position);
+        let centres = scene.state.grains.iter().map(|body| &body.pose.position);
         counts[2 * place] = centres.filter(|centre| region.contains(centre)).count() as i64;
         let ends = pairs.iter().flat_map(|(bodies, centres)| bodies.iter().zip(centres));
         let inside = ends.filter(|(id, centre)| region.contains(centre) && !others.contains(id));

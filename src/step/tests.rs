@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::geometry::{Convex, Pose, Quat, Shape};
-use crate::scene::{ContactLaw, LawTable, Motion};
+use crate::scene::{ContactLaw, LawTable, Model, Motion, State};
 use decomposition::{Solo, threads};
 use std::sync::Arc;
 
@@ -75,12 +75,13 @@ fn scene(rank: usize, size: usize, activation: Activation) -> Scene {
         }
     }
     Scene {
-        groups: vec!["all".into()],
-        materials: vec!["stone".into()],
-        laws,
-        statics,
-        grains,
-        ..Default::default()
+        model: Model {
+            groups: vec!["all".into()],
+            materials: vec!["stone".into()],
+            laws,
+            ..Default::default()
+        },
+        state: State { statics, grains, ..Default::default() },
     }
 }
 
@@ -96,7 +97,7 @@ fn run(comm: &dyn Comm, activation: Activation, steps: usize) -> (Vec<Body>, Vec
             StepReport { migrated: 0, ..report }
         })
         .collect();
-    (stepper.scene().grains.clone(), reports, stepper.observe())
+    (stepper.scene().state.grains.clone(), reports, stepper.observe())
 }
 
 #[test]
@@ -122,10 +123,10 @@ fn any_number_of_ranks_gives_the_same_bits() {
 #[test]
 fn a_closed_system_keeps_its_momentum() {
     let mut scene = scene(0, 1, Activation::GapActivated);
-    scene.statics.clear();
+    scene.state.statics.clear();
     let physics = Physics { gravity: Arc::new(|_| Vec3::zeros()), ..physics() };
     // Towards the middle, so that they collide.
-    for body in &mut scene.grains {
+    for body in &mut scene.state.grains {
         body.velocity = (Vec3::new(0.2, 0.2, 0.2) - body.pose.position) * 5.0 + Vec3::new(0.1, 0.2, 0.3);
     }
     let mut stepper =
@@ -137,7 +138,7 @@ fn a_closed_system_keeps_its_momentum() {
     }
     let after = stepper.observe();
     assert!(touched > 1000);
-    let scale: f64 = stepper.scene().grains.iter().map(|body| body.mass * body.velocity.norm()).sum();
+    let scale: f64 = stepper.scene().state.grains.iter().map(|body| body.mass * body.velocity.norm()).sum();
     assert!((after.momentum - before.momentum).norm() < 1e-12 * scale);
     assert!(after.kinetic_energy < before.kinetic_energy);
 }
@@ -145,7 +146,7 @@ fn a_closed_system_keeps_its_momentum() {
 /// A boulder among pebbles, with more contacts than colours are good for.
 fn boulder(comm: &dyn Comm) -> (Vec<Body>, Vec<StepReport>) {
     let mut scene = scene(comm.rank(), comm.size(), Activation::Predictive);
-    scene.grains.clear();
+    scene.state.grains.clear();
     if comm.rank() == 0 {
         // A pebble at each of many directions, almost touching the boulder: Fibonacci's points on the sphere.
         let centre = Vec3::new(0.2, 0.2, 0.25);
@@ -155,9 +156,9 @@ fn boulder(comm: &dyn Comm) -> (Vec<Body>, Vec<StepReport>) {
             let ring = (1.0 - height * height).sqrt();
             let direction = Vec3::new(ring * angle.cos(), ring * angle.sin(), height);
             let place = centre + direction * (0.1 + 0.0101);
-            scene.grains.push(sphere(10 + k, 0.01, place, -direction * (1.0 + (k % 3) as f64)));
+            scene.state.grains.push(sphere(10 + k, 0.01, place, -direction * (1.0 + (k % 3) as f64)));
         }
-        scene.grains.push(sphere(1000, 0.1, centre, Vec3::new(0.3, 0.1, -0.5)));
+        scene.state.grains.push(sphere(1000, 0.1, centre, Vec3::new(0.3, 0.1, -0.5)));
     }
     let options =
         solve::Options { tolerance: 1e-6, maximum_sweeps: 40, check_every: 5, ..Default::default() };
@@ -165,7 +166,7 @@ fn boulder(comm: &dyn Comm) -> (Vec<Body>, Vec<StepReport>) {
     stepper.verify_copies();
     let reports =
         (0..60).map(|_| StepReport { migrated: 0, ..stepper.step().expect("no machine can fail") }).collect();
-    (stepper.scene().grains.clone(), reports)
+    (stepper.scene().state.grains.clone(), reports)
 }
 
 #[test]
@@ -192,10 +193,12 @@ fn a_bouncing_ball_with_a_limit_of_overlap_keeps_its_times() {
     let mut laws = LawTable::new(1);
     laws.set(0, 0, ContactLaw { friction: 0.3, restitution, activation: Activation::GapActivated });
     let scene = Scene {
-        laws,
-        statics: vec![wall(0, Vec3::z(), Vec3::zeros())],
-        grains: vec![sphere(5, radius, Vec3::z() * (radius + drop), Vec3::zeros())],
-        ..scene(0, 1, Activation::GapActivated)
+        model: Model { laws, ..Default::default() },
+        state: State {
+            statics: vec![wall(0, Vec3::z(), Vec3::zeros())],
+            grains: vec![sphere(5, radius, Vec3::z() * (radius + drop), Vec3::zeros())],
+            ..Default::default()
+        },
     };
     let physics =
         Physics { time_step: 1e-2, penetration_correction: 0.0, penetration_limit: 1e-6, ..physics() };
@@ -218,7 +221,7 @@ fn a_bouncing_ball_with_a_limit_of_overlap_keeps_its_times() {
     };
     for _ in 0..200 {
         let report = stepper.step().expect("a ball bounces");
-        let found = stepper.scene().grains[0].pose.position.z - radius;
+        let found = stepper.scene().state.grains[0].pose.position.z - radius;
         assert!((found - height(report.time)).abs() < 1e-11, "{}: {found}", report.time);
     }
 }

@@ -10,7 +10,9 @@ pub mod machine;
 pub mod reference;
 
 use breccia::geometry::{Convex, Polyhedron, Pose, Quat, Shape, Vec3, mass_properties};
-use breccia::scene::{Activation, Body, BodyId, ContactLaw, LawTable, Motion, Physics, Prescribed, Scene};
+use breccia::scene::{
+    Activation, Body, BodyId, ContactLaw, LawTable, Model, Motion, Physics, Prescribed, Scene,
+};
 use breccia::solve::Options;
 use breccia::step::{DecompositionOptions, StepReport, Stepper, motion};
 use decomposition::Solo;
@@ -47,9 +49,12 @@ impl World {
             }
         }
         let scene = Scene {
-            groups: vec!["all".into()],
-            materials: (0..MATERIALS).map(|index| format!("material {index}")).collect(),
-            laws,
+            model: Model {
+                groups: vec!["all".into()],
+                materials: (0..MATERIALS).map(|index| format!("material {index}")).collect(),
+                laws,
+                ..Default::default()
+            },
             ..Default::default()
         };
         let physics = Physics {
@@ -94,7 +99,7 @@ impl World {
 
     pub fn fixed(&mut self, shape: Shape, pose: Pose) -> &mut Body {
         let body = self.body(shape, Motion::Fixed, pose);
-        push(&mut self.scene.statics, body)
+        push(&mut self.scene.state.statics, body)
     }
 
     /// A half-space through `point` with this outward normal.
@@ -104,10 +109,10 @@ impl World {
     }
 
     pub fn driven(&mut self, shape: Shape, motion: Prescribed) -> &mut Body {
-        let index = self.scene.motions.len() as u32;
+        let index = self.scene.model.motions.len() as u32;
         let body = self.body(shape, Motion::Kinematic(index), motion(0.0));
-        self.scene.motions.push(motion);
-        push(&mut self.scene.statics, body)
+        self.scene.model.motions.push(motion);
+        push(&mut self.scene.state.statics, body)
     }
 
     /// A free body filled with `density`. `pose` places the frame in which the shape is given.
@@ -115,13 +120,13 @@ impl World {
         let properties = mass_properties(shape, density).expect("a shape with a volume");
         let body = self.body(shape.recentred(&properties), Motion::Free, pose.compose(&properties.frame()));
         let body = Body { mass: properties.mass, inertia: properties.principal_inertia, ..body };
-        push(&mut self.scene.grains, body)
+        push(&mut self.scene.state.grains, body)
     }
 
     /// A free body whose mass and principal moments are given, whatever its shape.
     pub fn free_with(&mut self, shape: Shape, mass: f64, inertia: Vec3, pose: Pose) -> &mut Body {
         let body = self.body(shape, Motion::Free, pose);
-        push(&mut self.scene.grains, Body { mass, inertia, ..body })
+        push(&mut self.scene.state.grains, Body { mass, inertia, ..body })
     }
 
     pub fn stepper(self) -> Stepper<'static> {
@@ -163,7 +168,7 @@ pub fn angular_momentum(body: &Body) -> Vec3 {
 /// Steps until the time; every step has to converge.
 pub fn run_until(stepper: &mut Stepper, time: f64, mut each: impl FnMut(&Stepper, &StepReport)) {
     let steps = (time / stepper.physics().time_step).round() as u64;
-    while stepper.scene().step < steps {
+    while stepper.scene().state.step < steps {
         let report = stepper.step().expect("no machine can fail");
         assert!(report.converged, "{report:?}");
         each(stepper, &report);
@@ -173,14 +178,14 @@ pub fn run_until(stepper: &mut Stepper, time: f64, mut each: impl FnMut(&Stepper
 /// The kinetic energy that the free bodies would have after the coming step if nothing touched: that of `v_free` (28).
 pub fn free_kinetic_energy(stepper: &Stepper) -> f64 {
     let (mut scene, physics) = (stepper.scene().clone(), stepper.physics());
-    let gravity = (physics.gravity)(physics.time(scene.step));
+    let gravity = (physics.gravity)(physics.time(scene.state.step));
     motion::predict(&mut scene, physics);
     let energy = |body: &Body| {
         let (_, free) = motion::free_motion(body, &gravity, physics.time_step);
         let (linear, angular) = (Vec3::from(free.linear), Vec3::from(free.angular));
         0.5 * (body.mass * linear.norm_squared() + angular.dot(&body.angular_momentum))
     };
-    scene.grains.iter().map(energy).sum()
+    scene.state.grains.iter().map(energy).sum()
 }
 
 /// Worst value of a kind, for the table in `docs/verification.md`: printed with `--nocapture`.

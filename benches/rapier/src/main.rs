@@ -102,7 +102,7 @@ fn rapier_world(scene: &Scene, physics: &Physics) -> (PhysicsWorld, Vec<RigidBod
         2.0 * number("RAPIER_FREQUENCY", 30.0);
     world.integration_parameters.friction_model = FrictionModel::Coulomb;
     let mut walls = Vec::new();
-    for wall in &scene.statics {
+    for wall in &scene.state.statics {
         let normal = wall.pose.direction(&Vec3::z());
         let body = world.insert_body(RigidBodyBuilder::fixed().translation(vector(&wall.pose.position)));
         let plane = ColliderBuilder::halfspace(rapier3d_f64::na::Unit::new_unchecked(vector(&normal)));
@@ -110,7 +110,7 @@ fn rapier_world(scene: &Scene, physics: &Physics) -> (PhysicsWorld, Vec<RigidBod
         walls.push(body);
     }
     let mut handles = Vec::new();
-    for stone in &scene.grains {
+    for stone in &scene.state.grains {
         let Shape::Convex(Convex::Polyhedron(hull)) = &stone.shape else { continue };
         let points: Vec<Vector> = hull.vertices.iter().map(vector).collect();
         let mass = MassProperties::new(Vector::ZERO, stone.mass, vector(&stone.inertia));
@@ -219,7 +219,7 @@ fn add_manifold(
 
 fn leaves(name: &str, scene: &Scene, start: &Scene, physics: &Physics) {
     let ready = Ready::new((scene.clone(), physics.clone()));
-    let bodies: Vec<&Body> = scene.grains.iter().chain(&scene.statics).collect();
+    let bodies: Vec<&Body> = scene.state.grains.iter().chain(&scene.state.statics).collect();
     let (mut deepest, mut approach) = (0.0_f64, 0.0_f64);
     for contact in ready.detect(&mut Detector::default()).iter().flat_map(|contacts| contacts.iter()) {
         let [a, b] = contact.slots.map(|slot| bodies[slot as usize]);
@@ -229,8 +229,8 @@ fn leaves(name: &str, scene: &Scene, start: &Scene, physics: &Physics) {
             approach = approach.max(-contact.normal.dot(&(at(b) - at(a))));
         }
     }
-    let energy: f64 = scene.grains.iter().map(|body| 0.5 * body.mass * body.velocity.norm_squared()).sum();
-    let moved = scene.grains.iter().zip(&start.grains);
+    let energy: f64 = scene.state.grains.iter().map(|body| 0.5 * body.mass * body.velocity.norm_squared()).sum();
+    let moved = scene.state.grains.iter().zip(&start.grains);
     let farthest =
         moved.map(|(now, then)| (now.pose.position - then.pose.position).norm()).fold(0.0, f64::max);
     println!(

@@ -24,15 +24,16 @@ pub(super) fn sections(stepper: &Stepper, comm: &dyn Comm) -> Vec<(String, Vec<u
 
 /// The bodies that this rank writes: its own, and on rank 0, which owns the machines, those that all ranks hold.
 pub(super) fn own_bodies<'a>(scene: &'a Scene, comm: &dyn Comm) -> impl Iterator<Item = &'a Body> + use<'a> {
-    let common = [&scene.statics[..], &scene.machine_bodies[..]].map(|bodies| match comm.rank() {
-        machines::OWNER => bodies,
-        _ => &[],
-    });
-    common.into_iter().flatten().chain(&scene.grains)
+    let common =
+        [&scene.state.statics[..], &scene.state.machine_bodies[..]].map(|bodies| match comm.rank() {
+            machines::OWNER => bodies,
+            _ => &[],
+        });
+    common.into_iter().flatten().chain(&scene.state.grains)
 }
 
 pub(super) fn impulse_rows(scene: &Scene) -> Vec<ImpulseRow> {
-    let rows = scene.impulses.iter().flat_map(|(_, key, points)| {
+    let rows = scene.state.impulses.iter().flat_map(|(_, key, points)| {
         points.iter().map(move |point| ImpulseRow {
             ids: key.bodies.map(|id| id.0),
             parts: key.parts.map(u32::from),
@@ -46,7 +47,7 @@ pub(super) fn impulse_rows(scene: &Scene) -> Vec<ImpulseRow> {
 /// A wall or a tool has no centre that a line of force could go to.
 pub(super) fn contact_row(scene: &Scene, view: ContactView) -> ContactRow {
     let among = |bodies: &[Body], id| bodies.binary_search_by_key(&id, |body: &Body| body.id).is_ok();
-    let is_static = |id| among(&scene.statics, id) || among(&scene.machine_bodies, id);
+    let is_static = |id| among(&scene.state.statics, id) || among(&scene.state.machine_bodies, id);
     let end = |side: usize| if is_static(view.bodies[side]) { view.point } else { view.centres[side] };
     ContactRow {
         ids: view.bodies.map(|id| id.0),
@@ -105,7 +106,7 @@ pub(super) fn body_options(case: &Case, domain: Option<Aabb>) -> Option<BodyOpti
 
 /// Collective: the box around all finite bodies at the start.
 pub(super) fn domain(scene: &Scene, comm: &dyn Comm) -> Option<Aabb> {
-    let all = scene.statics.iter().chain(&scene.machine_bodies).chain(&scene.grains);
+    let all = scene.state.statics.iter().chain(&scene.state.machine_bodies).chain(&scene.state.grains);
     let boxes = all.map(|body| body.shape.aabb(&body.pose));
     let finite = boxes.filter(|bounds| bounds.min.iter().chain(&bounds.max).all(|bound| bound.is_finite()));
     let own = finite.fold(Aabb::empty(), |all, one| all.union(&one));
@@ -131,8 +132,8 @@ pub(super) fn columns(case: &Case, scene: &Scene) -> Vec<Column> {
         Column::vector("momentum"),
         Column::vector("angular_momentum"),
     ];
-    let force = |body: &Body| Column::vector(format!("force/{}", scene.groups[body.group as usize]));
-    columns.extend(scene.statics.iter().map(force));
+    let force = |body: &Body| Column::vector(format!("force/{}", scene.model.groups[body.group as usize]));
+    columns.extend(scene.state.statics.iter().map(force));
     for region in &case.regions {
         let name = |what: &str| format!("region/{}.{what}", region.name);
         columns.extend(["solid_fraction", "coordination"].map(|what| Column::real(name(what))));

@@ -274,11 +274,11 @@ impl<'c> Files<'c> {
     /// from the first step on.
     pub fn add_picture(&mut self, stepper: &Stepper, contacts_known: bool) -> Result<(), OutputError> {
         let (scene, physics) = (stepper.scene(), stepper.physics());
-        if self.pictured == Some(scene.step) {
+        if self.pictured == Some(scene.state.step) {
             return Ok(());
         }
-        self.pictured = Some(scene.step);
-        let time = physics.time(scene.step);
+        self.pictured = Some(scene.state.step);
+        let time = physics.time(scene.state.step);
         if let Some(file) = &mut self.bodies {
             file.write(self.comm, time, own_bodies(scene, self.comm))?;
         }
@@ -325,17 +325,17 @@ impl<'c> Files<'c> {
             attachments.push((GRADINGS.into(), serde_json::to_vec(account.gradings).unwrap_or_default()));
         }
         let header = StateHeader {
-            time: physics.time(scene.step),
-            step: scene.step,
+            time: physics.time(scene.state.step),
+            step: scene.state.step,
             code_version: env!("CARGO_PKG_VERSION").into(),
             case: account.case_text.into(),
-            groups: scene.groups.clone(),
-            materials: scene.materials.clone(),
+            groups: scene.model.groups.clone(),
+            materials: scene.model.materials.clone(),
             extra: Vec::new(),
             sections: sections(stepper, self.comm),
         };
         checkpoints::make_folder(&self.directory, self.comm)?;
-        let path = checkpoints::path(&self.directory, scene.step);
+        let path = checkpoints::path(&self.directory, scene.state.step);
         let bodies = own_bodies(scene, self.comm);
         let impulses = impulse_rows(scene);
         let digest =

@@ -91,23 +91,23 @@ pub fn run(
     log: &mut Log,
 ) -> Result<Ending, RunError> {
     let last_step = last_step(case, options)?;
-    if setup.scene.step > last_step {
-        let step = setup.scene.step;
+    if setup.scene.state.step > last_step {
+        let step = setup.scene.state.step;
         return Err(RunError::Options(format!(
             "the checkpoint is at step {step}, beyond the end of the run, step {last_step}"
         )));
     }
     let continued = found.filter(|found| found.same_run);
-    if continued.is_some() && setup.scene.step == last_step && is_finished(options, comm) {
+    if continued.is_some() && setup.scene.state.step == last_step && is_finished(options, comm) {
         log.say(&format!("the run has come to its end at step {last_step} already: nothing to do"));
         return Ok(Ending::Finished);
     }
-    dump::check(&options.dump_problems, setup.scene.step, last_step)?;
+    dump::check(&options.dump_problems, setup.scene.state.step, last_step)?;
     prepare_directory(case, options, continued, comm, log)?;
     let Setup { scene, machines, physics, solver, decomposition, inventory } = setup;
     let files = match continued {
         Some(Found { state, .. }) => {
-            let (directory, at_end) = (&options.directory, scene.step == last_step);
+            let (directory, at_end) = (&options.directory, scene.state.step == last_step);
             Files::resume(case, &scene, &machines, OldFiles { directory, comm, state, log, at_end })?
         }
         None => Files::create(&options.directory, case, &scene, &machines, comm)?,
@@ -123,7 +123,7 @@ pub fn run(
     let directory = options.directory.clone();
     let listen = |source| RunError::Io { path: directory, action: "listen to signals for", source };
     let signals = agree(comm, signals.map_err(listen))?;
-    let first_step = stepper.scene().step;
+    let first_step = stepper.scene().state.step;
     describe::opening(log, case, &inventory, last_step - first_step.min(last_step));
     let progress = Progress::new(first_step, last_step);
     let run = Run {
@@ -305,16 +305,16 @@ impl Run<'_> {
         let mut table = PhaseTable::gather(&costs, begun.elapsed().as_secs_f64(), comm);
         let mut seconds_steps = [self.step_seconds];
         comm.max_f64(&mut seconds_steps);
-        table.steps = stepper.scene().step - self.restarted_from.unwrap_or(0);
+        table.steps = stepper.scene().state.step - self.restarted_from.unwrap_or(0);
         let observed = stepper.observe();
         let (status, message) = status(&outcome);
         let summary = Summary {
             identity: identity(case, options, comm, status),
             message,
             steps: statistics.steps,
-            last_step: stepper.scene().step,
+            last_step: stepper.scene().state.step,
             restarted_from: self.restarted_from,
-            time: stepper.physics().time(stepper.scene().step),
+            time: stepper.physics().time(stepper.scene().state.step),
             bodies: inventory.bodies(),
             free_bodies: observed.bodies,
             contact_points: statistics.contact_points(),
@@ -344,11 +344,11 @@ impl Run<'_> {
     }
 
     fn steps(&mut self) -> Result<Ending, RunError> {
-        if self.restarted_from.is_none() && self.files.picture_is_due(self.stepper.scene().step) {
+        if self.restarted_from.is_none() && self.files.picture_is_due(self.stepper.scene().state.step) {
             self.add_picture()?;
         }
-        while self.stepper.scene().step < self.last_step {
-            let step = self.stepper.scene().step + 1;
+        while self.stepper.scene().state.step < self.last_step {
+            let step = self.stepper.scene().state.step + 1;
             if self.options.dump_problems.contains(&step) {
                 self.stepper.keep_problem();
             }
@@ -417,14 +417,14 @@ impl Run<'_> {
         });
         self.saved = Instant::now();
         self.digest = Some(digest?);
-        let step = self.stepper.scene().step;
+        let step = self.stepper.scene().state.step;
         checkpoints::thin_out(&self.options.directory, step, self.case.checkpoint.keep, self.comm);
         Ok(())
     }
 
     /// Collective, as the error is.
     fn add_picture(&mut self) -> Result<(), RunError> {
-        let known = self.restarted_from != Some(self.stepper.scene().step);
+        let known = self.restarted_from != Some(self.stepper.scene().state.step);
         let added = self.timed(|run| run.files.add_picture(&run.stepper, known));
         added.map_err(RunError::from).or_else(|error| self.let_pass(error))
     }
@@ -434,7 +434,7 @@ impl Run<'_> {
         match self.case.output.on_write_error {
             OnWriteError::Stop => Err(error),
             OnWriteError::Continue => {
-                let step = self.stepper.scene().step;
+                let step = self.stepper.scene().state.step;
                 self.log.say(&format!("warning: after step {step}: {error}; the run goes on"));
                 Ok(())
             }
@@ -448,13 +448,13 @@ impl Run<'_> {
 
     /// A step that could not be made, on all ranks.
     fn failed(&self, source: StepError) -> RunError {
-        let step = self.stepper.scene().step + 1;
+        let step = self.stepper.scene().state.step + 1;
         RunError::Step { step, time: self.stepper.physics().time(step), source }
     }
 
     /// Collective: one small reduction a step. Whatever one rank has noticed, all act upon at the same step.
     fn agree_on_step(&self, report: &StepReport) -> Verdict {
-        let lost = self.stepper.scene().grains.iter().find(|body| !is_finite(body));
+        let lost = self.stepper.scene().state.grains.iter().find(|body| !is_finite(body));
         let due = self.comm.rank() == 0 && self.progress.is_due(self.log, report.step);
         let mut words = [
             self.signals.noted(),
@@ -482,7 +482,7 @@ impl Run<'_> {
 
     /// The body's own rank knows its group; the others describe it by its id alone, and only rank 0 is heard. So all ask.
     fn lost(&self, id: u64, report: &StepReport) -> RunError {
-        let own = self.stepper.scene().grains.iter().find(|body| body.id.0 == id);
+        let own = self.stepper.scene().state.grains.iter().find(|body| body.id.0 == id);
         let described = own.map(|body| self.inventory.describe(body.id, body.group)).unwrap_or_default();
         let all = self.comm.all_gather(described.as_bytes());
         let body =

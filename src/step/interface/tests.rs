@@ -4,7 +4,7 @@ use super::super::tests::{physics, sphere, wall};
 use super::super::{DecompositionOptions, Stepper};
 use super::{Colour, Connection};
 use crate::geometry::Vec3;
-use crate::scene::{Activation, ContactLaw, LawTable, Scene};
+use crate::scene::{Activation, ContactLaw, LawTable, Model, Scene, State};
 use crate::solve::{Options, colour::colour};
 use decomposition::{Comm, Solo, threads};
 
@@ -15,12 +15,13 @@ fn column(comm: &dyn Comm) -> Stepper<'_> {
     let ball = |k: u64| sphere(1 + k, 0.05, Vec3::new(0.0, 0.0, 0.05 + 0.1 * k as f64), Vec3::zeros());
     let grains = (0..5).filter(|k| *k as usize % comm.size() == comm.rank()).map(ball).collect();
     let scene = Scene {
-        groups: vec!["all".into()],
-        materials: vec!["stone".into()],
-        laws,
-        statics: vec![wall(0, Vec3::z(), Vec3::zeros())],
-        grains,
-        ..Default::default()
+        model: Model {
+            groups: vec!["all".into()],
+            materials: vec!["stone".into()],
+            laws,
+            ..Default::default()
+        },
+        state: State { statics: vec![wall(0, Vec3::z(), Vec3::zeros())], grains, ..Default::default() },
     };
     Stepper::new(scene, physics(), Options::default(), DecompositionOptions::default(), comm)
 }
@@ -40,7 +41,7 @@ fn colours_stay_while_contacts_do() {
     stepper.connection.colours.of.iter_mut().for_each(|colour| *colour = last - *colour);
     step(&mut stepper);
     assert_ne!(stepper.connection.colours, found, "taken over");
-    stepper.scene.grains[4].velocity = Vec3::new(0.0, 0.0, 3.0);
+    stepper.scene.state.grains[4].velocity = Vec3::new(0.0, 0.0, 3.0);
     (0..3).for_each(|_| step(&mut stepper));
     let Connection { seen, colours, .. } = &stepper.connection;
     assert_eq!(seen.links.len(), 4, "the uppermost flies");
@@ -54,12 +55,12 @@ fn one_rank_with_a_change_is_enough() {
         let mut stepper = column(comm);
         stepper.verify_copies();
         (0..3).for_each(|_| step(&mut stepper));
-        for grain in stepper.scene.grains.iter_mut().filter(|grain| grain.id.0 == 5) {
+        for grain in stepper.scene.state.grains.iter_mut().filter(|grain| grain.id.0 == 5) {
             grain.velocity = Vec3::new(0.0, 0.0, 0.2);
         }
         // Up, down again, and at rest.
         (0..80).for_each(|_| step(&mut stepper));
-        stepper.scene.grains.clone()
+        stepper.scene.state.grains.clone()
     };
     let alone = moved(&Solo);
     assert!(alone[4].velocity.norm() < 1e-3, "{:?}", alone[4].velocity);
