@@ -15,10 +15,11 @@ mod spheres;
 
 use breccia::contact::detect::Detector;
 use breccia::geometry::Vec3;
+use breccia::lanes::Instructions;
 use breccia::scene::{Physics, Scene};
 use breccia::solve::{
-    self, Acceleration, Alone, Blocks, Hub, Instructions, LocalLaw, Measure, Options, Problem, Ruler,
-    Solution, Sweep, Team, team,
+    self, Acceleration, Alone, Blocks, Hub, LocalLaw, Measure, Options, Problem, Ruler, Solution, Sweep,
+    Team, team,
 };
 use packing::{Ready, STONES, colours_of, copies, shuffled, state, stones1000};
 use std::sync::Arc;

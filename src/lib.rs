@@ -7,6 +7,8 @@ pub mod contact;
 pub mod formula;
 pub mod geometry;
 pub mod input;
+pub mod lanes;
+pub mod law;
 pub mod machine;
 pub mod multibody;
 pub mod output;

@@ -15,8 +15,9 @@
 
 use super::colour::Colours;
 use super::kernel;
-use super::lanes::{F64x8, LANES, Lanes, Vectors};
 use super::problem::{IDLE, Inertia, Problem};
+use crate::lanes::{F64x8, LANES, Lanes, Vectors};
+use crate::law::coulomb::Steps;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -33,7 +34,7 @@ pub struct Block {
     pub end_row: u32,
     /// Bit by lane: bodies that impulses move.
     pub movable: [u8; 2],
-    /// Bit by lane: points are solved exactly in the projected law too, see [`kernel::is_strongly_coupled`].
+    /// Bit by lane: points are solved exactly in the projected law too, see [`is_strongly_coupled`](crate::law::coulomb::is_strongly_coupled).
     pub strong: u8,
 }
 
@@ -267,6 +268,13 @@ pub struct Points<const N: usize> {
     pub step_normal: Lanes<N>,
     pub step_tangent: Lanes<N>,
     pub coupling: [Lanes<N>; 2],
+}
+
+impl<const N: usize> Points<N> {
+    #[inline(always)]
+    pub fn steps(&self) -> Steps<N> {
+        Steps { normal: self.step_normal, tangent: self.step_tangent, coupling: self.coupling }
+    }
 }
 
 impl Row {

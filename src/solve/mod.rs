@@ -9,10 +9,7 @@ pub mod assembled;
 mod block;
 pub mod colour;
 pub mod hub;
-pub mod instructions;
 mod kernel;
-pub mod lanes;
-pub mod law;
 pub mod problem;
 pub mod residual;
 pub mod solver;
@@ -22,7 +19,6 @@ pub mod team;
 pub use block::Blocks;
 pub use colour::Colours;
 pub use hub::{Hub, HubMachine};
-pub use instructions::Instructions;
 pub use problem::{Inertia, Manifold, Point, Problem, Twist};
 pub use residual::{Measure, Residual, Ruler};
 pub use solver::{

@@ -11,8 +11,8 @@
 //! `bias` is `e V_n⁻` for Newton's impact law, or `g/h` for the predictive law.
 //! `W = Hᵀ M⁻¹ H` is never formed; only its diagonal blocks are, point by point.
 
-use super::lanes::Line;
 use crate::geometry::{Mat3, Vec3};
+use crate::lanes::Line;
 use crate::scene::ManifoldKey;
 use serde::{Deserialize, Serialize};
 

@@ -326,7 +326,7 @@ impl Assembler<'_> {
         let same = self.old.iter().find(|stored| stored.feature == feature);
         let Some(stored) = same.filter(|_| self.parts.warm_start) else { return [0.0; 3] };
         let local = Vec3::from_fn(|axis, _| self.frame[axis].dot(&stored.impulse));
-        crate::solve::residual::project_on_cone(local, self.law.friction).into()
+        crate::law::coulomb::project_on_cone(local, self.law.friction).into()
     }
 
     /// `e V_n⁻`, with the velocities at the start of the step, or `g/h`; where overlap is limited that of [`Impact`].

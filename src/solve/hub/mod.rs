@@ -13,11 +13,11 @@
 //!
 //! A direction in which neither end can give way has `W_nn = 0`; such a point cannot carry an impulse and is left out.
 
-use super::law::solve_contact;
 use super::problem::{Inertia, Twist};
 use super::residual::{Measure, Partial, Seen};
 use super::sweep::Plan;
 use crate::geometry::{Mat3, Vec3};
+use crate::law::coulomb;
 use crate::scene::ManifoldKey;
 use decomposition::ExactSum;
 use serde::{Deserialize, Serialize};
@@ -173,7 +173,7 @@ impl HubSweep {
     pub fn run(&mut self) {
         for row in self.rows.iter_mut().filter(|row| row.acts) {
             let velocity = relative_velocity(row, &self.velocities, &self.machine_velocities);
-            let new = solve_contact(&row.delassus, &(velocity - row.delassus * row.impulse), row.friction);
+            let new = coulomb::solve(&row.delassus, &(velocity - row.delassus * row.impulse), row.friction);
             let change = new - row.impulse;
             row.impulse = new;
             if change != Vec3::zeros() {

@@ -1,8 +1,8 @@
 //! The hub against dense matrices that are written down here once more, with contacts of every kind: machine and machine, both ends on
 //! one machine, machine and body, machine and something that moves as it likes, and a machine without freedom.
 
-use super::super::residual::natural_map;
 use super::*;
+use crate::law::coulomb::natural_map;
 use crate::scene::BodyId;
 use crate::solve::{
     Acceleration, Colours, Interface, LocalLaw, Manifold, Options, Point, Problem, Solution, Sweep, Team,

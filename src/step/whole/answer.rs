@@ -1,9 +1,9 @@
 //! A step solved with `W` assembled: on rank 0, and the answer to all.
 
 use super::{OWNER, Share, Whole, gather};
+use crate::law::coulomb::natural_map;
 use crate::scene::{BodyId, ManifoldKey};
 use crate::solve::assembled::{self, Budget, ContactSystem, Method, ProblemError};
-use crate::solve::residual::natural_map;
 use crate::solve::{HubSolution, Options, Residual, Solution, Twist};
 use decomposition::Comm;
 use serde::{Deserialize, Serialize};
