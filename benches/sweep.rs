@@ -31,7 +31,7 @@ fn main() {
     if std::env::args().any(|word| word == "avx2") {
         assert!(Instructions::Avx2.choose(), "this processor has no AVX2");
     }
-    let ready = Ready::new(stones1000(STONES));
+    let mut ready = Ready::new(stones1000(STONES));
     let problem = ready.problem();
     if std::env::args().any(|word| word == "count") {
         return count(&problem);
@@ -60,8 +60,8 @@ fn speeds(ready: &Ready, problem: &Problem) {
     }
     println!("copying memory: {:.1} GB/s", bandwidth());
     for path in std::env::args().filter(|word| word.ends_with(".h5")) {
-        let ready = Ready::new(state(&path));
-        println!("{path}: {} stones", ready.scene.state.grains.len());
+        let mut ready = Ready::new(state(&path));
+        println!("{path}: {} stones", ready.world.scene.state.grains.len());
         sweep_speed(&ready.problem(), LocalLaw::Projected);
     }
     for count in [1, 5, 10, 100] {

@@ -4,6 +4,7 @@
 
 pub mod commands;
 pub mod contact;
+pub mod exchange;
 pub mod formula;
 pub mod geometry;
 pub mod input;

@@ -120,12 +120,31 @@ impl Multibody {
         let data = Data::new(&model);
         let mut machine = Self::with_partition(model, data, coordinates, partition, time);
         machine.quantities = quantities;
-        machine.data.update_positions(&machine.model, &machine.coordinates.q);
-        machine.data.update_residual(&machine.model);
-        machine.data.update_loop_jacobian(&machine.model);
-        machine.reduced.update_map(&machine.model, &machine.data, &machine.partition)?;
-        machine.refresh();
+        machine.rebuild()?;
         Ok(machine)
+    }
+
+    /// Back to a state that this system had between two steps, bit by bit.
+    pub fn take_back(&mut self, state: &MultibodyState) -> Result<(), MultibodyError> {
+        let MultibodyState { coordinates, partition, time, quantities } = state;
+        self.coordinates.clone_from(coordinates);
+        if self.partition != *partition {
+            self.partition.clone_from(partition);
+            self.reduced = Reduced::new(&self.model, &self.partition);
+        }
+        self.quantities.clone_from(quantities);
+        (self.time, self.advanced) = (*time, 0.0);
+        self.rebuild()
+    }
+
+    /// Scratch that follows from the state.
+    fn rebuild(&mut self) -> Result<(), MultibodyError> {
+        self.data.update_positions(&self.model, &self.coordinates.q);
+        self.data.update_residual(&self.model);
+        self.data.update_loop_jacobian(&self.model);
+        self.reduced.update_map(&self.model, &self.data, &self.partition)?;
+        self.refresh();
+        Ok(())
     }
 
     fn with_partition(

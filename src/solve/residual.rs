@@ -27,7 +27,7 @@ use super::sweep::Sweep;
 use crate::geometry::Vec3;
 use crate::lanes::{F64x8, LANES};
 use crate::law::coulomb::natural_map;
-use decomposition::{Comm, ExactSum, Grid, GridSum};
+use decomposition::{ExactSum, Grid, GridSum};
 
 /// What the squares are weighted with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,14 +64,6 @@ impl Sums {
         match self {
             Sums::Exact(sums) => sums.iter_mut().zip(terms).for_each(|(sum, term)| sum.add(term)),
             Sums::Rounded(sums) => sums.iter_mut().zip(terms).for_each(|(sum, term)| sum.add(term)),
-        }
-    }
-
-    /// Afterwards every rank holds the sums over all ranks.
-    pub fn reduce(&mut self, comm: &dyn Comm) {
-        match self {
-            Sums::Exact(sums) => ExactSum::reduce(&mut sums[..], comm),
-            Sums::Rounded(sums) => GridSum::reduce(sums, comm),
         }
     }
 

@@ -12,6 +12,7 @@
 //! it is in the projected form for manifolds with a point whose normal and tangent are strongly coupled.
 
 use super::block::{Block, Frames, Points, Row, Weights};
+use super::end::delassus_of_body;
 use super::problem::{Inertia, Twist};
 use crate::geometry::{Mat3, Vec3};
 use crate::lanes::{Isa, LANES, Lanes, Line, Vectors, for_each_isa};
@@ -138,6 +139,11 @@ impl<const N: usize> Masses<N> {
         let [inverse_mass, xx, xy, xz, yy, yz, zz, _] =
             unsafe { I::gather(lines.map(|line| inertia.add(line).cast::<Line>())) };
         Self { inverse_mass, inverse_inertia: [xx, xy, xz, yy, yz, zz] }
+    }
+
+    fn of_lane(&self, lane: usize) -> Inertia {
+        let [xx, xy, xz, yy, yz, zz] = self.inverse_inertia.map(|entry| entry.0[lane]);
+        Inertia::new(self.inverse_mass.0[lane], &Mat3::new(xx, xy, xz, xy, yy, yz, xz, yz, zz))
     }
 
     /// `I⁻¹ x + sum`.
@@ -315,10 +321,7 @@ fn exact<const N: usize>(
         let frame = Mat3::from_columns(&[0, 1, 2].map(|axis| pick(&frames.axes[axis])));
         let mut world = Mat3::zeros();
         for side in 0..2 {
-            let (cross, masses) = (pick(&points.arms[side]).cross_matrix(), &pair.masses[side]);
-            let [xx, xy, xz, yy, yz, zz] = masses.inverse_inertia.map(|entry| entry.0[lane]);
-            let tensor = Mat3::new(xx, xy, xz, xy, yy, yz, xz, yz, zz);
-            world += Mat3::identity() * masses.inverse_mass.0[lane] - cross * tensor * cross;
+            world += delassus_of_body(&pair.masses[side].of_lane(lane), &pick(&points.arms[side]));
         }
         let delassus = frame.transpose() * world * frame;
         let old = Vec3::from_fn(|axis, _| points.impulse[axis].0[lane]);
