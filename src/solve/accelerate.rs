@@ -309,6 +309,7 @@ mod tests {
     use super::super::{Hub, Sweep, Team, problem::Twist};
     use super::{LATER, MILD_GAP, Momentum, PATIENCE, Stage};
     use crate::geometry::{Mat3, Vec3};
+    use crate::law::Kind;
     use crate::scene::{BodyId, ManifoldKey};
 
     /// A column of spheres on a floor: the weight of all has to find its way down, contact by contact.
@@ -333,6 +334,7 @@ mod tests {
                     key,
                     slots,
                     frame: contact_frame(up),
+                    kind: Kind::Coulomb,
                     friction: 0.5,
                     first_point,
                 });

@@ -14,6 +14,7 @@
 use super::end::delassus_of_body;
 use crate::geometry::{Mat3, Vec3};
 use crate::lanes::Line;
+use crate::law::Kind;
 use crate::scene::ManifoldKey;
 use serde::{Deserialize, Serialize};
 
@@ -77,6 +78,7 @@ pub struct Manifold {
     pub slots: [u32; 2],
     /// The contact frame (n, t, s), world, right-handed.
     pub frame: [Vec3; 3],
+    pub kind: Kind,
     pub friction: f64,
     /// First of its points; they end where the next manifold's begin.
     pub first_point: u32,

@@ -249,8 +249,8 @@ impl<'a> Assembler<'a> {
         }
         if assembled.problem.points.len() as u32 > first_point {
             let Contact { key, slots, .. } = self.contact;
-            let (frame, friction) = (self.frame, self.law.friction);
-            assembled.problem.manifolds.push(Manifold { key, slots, frame, friction, first_point });
+            let (frame, kind, friction) = (self.frame, self.law.kind(), self.law.friction);
+            assembled.problem.manifolds.push(Manifold { key, slots, frame, kind, friction, first_point });
         }
     }
 

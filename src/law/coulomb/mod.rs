@@ -12,6 +12,9 @@
 //! | the same again and again, with all that does not change kept | `repeated` |
 //! | function and derivative for Newton's method | `slope` |
 
+/// n, t, s.
+pub const COMPONENTS: usize = 3;
+
 mod cone;
 mod exact;
 mod lanes;

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::geometry::Mat3;
+use crate::law::Kind;
 use crate::law::coulomb::natural_map;
 use crate::scene::BodyId;
 use crate::solve::MachineSlot;
@@ -279,6 +280,7 @@ fn touching(hub: &Hub, seed: u64) -> (Problem, Colours) {
             key: key(50 + index as u64),
             slots,
             frame,
+            kind: Kind::Coulomb,
             friction: 0.3,
             first_point,
         });

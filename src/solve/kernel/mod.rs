@@ -16,7 +16,7 @@ use super::end::delassus_of_body;
 use super::problem::{Inertia, Twist};
 use crate::geometry::{Mat3, Vec3};
 use crate::lanes::{Isa, LANES, Lanes, Line, Vectors, for_each_isa};
-use crate::law::coulomb;
+use crate::law::{Kind, coulomb};
 
 /// What happens at a contact point.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -69,25 +69,39 @@ unsafe fn visit_blocks<I: Isa<N>, const N: usize>(blocks: &[Block], shared: &Sha
             }
             // SAFETY: as for `visit_all`.
             unsafe {
-                match kind {
-                    Visit::Projected if block.strong == 0 => {
-                        visit_block::<I, N, PROJECTED>(block, rows, shared, part);
-                    }
-                    Visit::Projected => visit_block::<I, N, MIXED>(block, rows, shared, part),
-                    Visit::Exact => visit_block::<I, N, EXACT>(block, rows, shared, part),
-                    Visit::Start => start_block::<I, N>(block, rows, shared, part),
-                    Visit::Frictionless => visit_frictionless::<I, N>(block, rows, shared, part),
-                    Visit::Momentum(ahead, true) => {
-                        visit_ahead::<I, N, EXACT>(block, rows, shared, part, &ahead);
-                    }
-                    Visit::Momentum(ahead, false) if block.strong == 0 => {
-                        visit_ahead::<I, N, PROJECTED>(block, rows, shared, part, &ahead);
-                    }
-                    Visit::Momentum(ahead, false) => {
-                        visit_ahead::<I, N, MIXED>(block, rows, shared, part, &ahead);
-                    }
+                match block.kind {
+                    Kind::Coulomb => visit_coulomb::<I, N>(block, rows, shared, part, kind),
                 }
             }
+        }
+    }
+}
+
+/// # Safety
+/// As for [`visit_all`].
+#[inline(always)]
+unsafe fn visit_coulomb<I: Isa<N>, const N: usize>(
+    block: &Block,
+    rows: &mut [Row],
+    shared: &Shared,
+    part: usize,
+    kind: Visit,
+) {
+    // SAFETY: as for `visit_all`.
+    unsafe {
+        match kind {
+            Visit::Projected if block.strong == 0 => {
+                visit_block::<I, N, PROJECTED>(block, rows, shared, part);
+            }
+            Visit::Projected => visit_block::<I, N, MIXED>(block, rows, shared, part),
+            Visit::Exact => visit_block::<I, N, EXACT>(block, rows, shared, part),
+            Visit::Start => start_block::<I, N>(block, rows, shared, part),
+            Visit::Frictionless => visit_frictionless::<I, N>(block, rows, shared, part),
+            Visit::Momentum(ahead, true) => visit_ahead::<I, N, EXACT>(block, rows, shared, part, &ahead),
+            Visit::Momentum(ahead, false) if block.strong == 0 => {
+                visit_ahead::<I, N, PROJECTED>(block, rows, shared, part, &ahead);
+            }
+            Visit::Momentum(ahead, false) => visit_ahead::<I, N, MIXED>(block, rows, shared, part, &ahead),
         }
     }
 }

@@ -8,6 +8,7 @@ use super::super::{Hub, Sweep, Team};
 use super::*;
 use crate::geometry::random::Random;
 use crate::lanes::{Avx2, Plain};
+use crate::law::Kind;
 use crate::law::coulomb::is_strongly_coupled;
 use crate::scene::{BodyId, ManifoldKey};
 
@@ -45,7 +46,14 @@ fn problem(bodies: usize, manifolds: usize) -> Problem {
             problem.points.push(Point { arms, bias: 0.2 * vector().x, impulse });
         }
         let friction = if index % 6 == 0 { 0.0 } else { 0.6 };
-        problem.manifolds.push(Manifold { key, slots: [a.min(b), a.max(b)], frame, friction, first_point });
+        problem.manifolds.push(Manifold {
+            key,
+            slots: [a.min(b), a.max(b)],
+            frame,
+            kind: Kind::Coulomb,
+            friction,
+            first_point,
+        });
     }
     problem
 }
