@@ -298,7 +298,7 @@ impl Gathered {
                     let (machine, slot) = (machine as usize, slot as usize);
                     let linear = world * sign;
                     let arm = point.position - operators[machine].pose(slot).position;
-                    let body = BodyIndex(operators[machine].bodies[slot]);
+                    let body = BodyIndex(operators[machine].bodies[slot].body);
                     add_impulse(&mut all[machine], BodyImpulse { body, linear, angular: arm.cross(&linear) });
                 }
             }
