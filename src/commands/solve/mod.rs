@@ -5,6 +5,7 @@ mod table;
 
 use crate::output::fclib::{FclibSolution, read_fclib, write_fclib_solution};
 use crate::solve::assembled::{Budget, ContactSystem, Method, Outcome, solve};
+use crate::words::Choose;
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -59,7 +60,7 @@ fn positive(text: &str) -> Result<f64, String> {
 }
 
 fn method(text: &str) -> Result<Method, String> {
-    let names = Method::ALL.map(Method::name).join(", ");
+    let names = Method::CHOICES.iter().map(|choice| choice.name).collect::<Vec<_>>().join(", ");
     Method::by_name(text).ok_or_else(|| format!("expected one of {names}"))
 }
 
