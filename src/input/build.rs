@@ -14,6 +14,7 @@ use crate::input::language::reader::{Reader, TableReader};
 use crate::input::language::values::is_identifier;
 use crate::input::machine::build::{Surroundings, read_machines};
 use crate::input::sections::CASE;
+use crate::scene::Activation;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -319,8 +320,8 @@ fn read_contact(table: &TableReader, materials: &Names) -> Option<ContactPair> {
     let pair = materials.reference_pair(table, "materials");
     let friction = table.number("friction");
     let restitution = table.number("restitution");
-    let law = table.choice::<ContactLaw>("law");
-    if let (Some(restitution), Some(ContactLaw::Predictive)) = (restitution, law)
+    let law = table.choice::<Activation>("law");
+    if let (Some(restitution), Some(Activation::Predictive)) = (restitution, law)
         && restitution > 0.0
     {
         let message = format!(

@@ -2,14 +2,14 @@
 
 use xxhash_rust::xxh3::xxh3_128;
 
-/// How real numbers are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Precision {
-    /// f32: enough to look at.
-    #[default]
-    Single,
-    /// f64.
-    Double,
+crate::words::choices! {
+    /// How real numbers are stored.
+    #[derive(Default)]
+    pub enum Precision {
+        #[default]
+        Single = "f32", "single precision";
+        Double = "f64", "double precision";
+    }
 }
 
 /// Places in [`Piece::cells`], in the order of the layout's tables of offsets; strips are the fourth.

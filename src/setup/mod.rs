@@ -25,9 +25,9 @@ use crate::geometry::{Shape, Vec3};
 use crate::input::{self, BodyMotion, Case, CaseBody};
 use crate::machine::{Machine, MachineShape};
 use crate::scene::{
-    Activation, Body, BodyId, ContactLaw, LawTable, MachinePart, Model, Motion, Physics, Prescribed, Scene,
+    Body, BodyId, ContactLaw, LawTable, MachinePart, Model, Motion, Physics, Prescribed, Scene,
 };
-use crate::solve::{self, assembled::Method};
+use crate::solve;
 use crate::step::{DecompositionOptions, Machines};
 use decomposition::Comm;
 use solids::Solid;
@@ -183,11 +183,11 @@ fn prescribed(motion: &input::Motion, body: &CaseBody) -> Prescribed {
 fn laws(case: &Case) -> LawTable {
     let mut laws = LawTable::new(case.materials.len());
     for contact in &case.contacts {
-        let activation = match contact.law {
-            input::ContactLaw::GapActivated => Activation::GapActivated,
-            input::ContactLaw::Predictive => Activation::Predictive,
+        let law = ContactLaw {
+            friction: contact.friction,
+            restitution: contact.restitution,
+            activation: contact.law,
         };
-        let law = ContactLaw { friction: contact.friction, restitution: contact.restitution, activation };
         laws.set(contact.materials[0], contact.materials[1], law);
     }
     laws
@@ -215,27 +215,11 @@ fn solver(case: &Case) -> solve::Options {
     let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     solve::Options {
         tolerance: case.solver.tolerance,
-        measure: match case.solver.measure {
-            input::Measure::Fclib => solve::Measure::Fclib,
-            input::Measure::Scaled => solve::Measure::Scaled,
-        },
+        measure: case.solver.measure,
         maximum_sweeps: count(case.solver.maximum_sweeps),
         check_every: count(case.solver.check_every).max(1),
-        law: match case.solver.local_law {
-            input::LocalLaw::Projected => solve::LocalLaw::Projected,
-            input::LocalLaw::Exact => solve::LocalLaw::Exact,
-        },
-        method: match case.solver.method {
-            input::SolverMethod::Coloured => None,
-            input::SolverMethod::Auto => Some(Method::Auto),
-            input::SolverMethod::Nsgs => Some(Method::Nsgs),
-            input::SolverMethod::Nncg => Some(Method::Nncg),
-            input::SolverMethod::ProxNewton => Some(Method::ProxNewton),
-        },
-        acceleration: match case.solver.acceleration {
-            input::Acceleration::None => solve::Acceleration::None,
-            input::Acceleration::ConjugateGradient => solve::Acceleration::ConjugateGradient,
-            input::Acceleration::Momentum => solve::Acceleration::Momentum,
-        },
+        law: case.solver.local_law,
+        method: case.solver.method,
+        acceleration: case.solver.acceleration,
     }
 }

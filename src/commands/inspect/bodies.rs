@@ -178,7 +178,8 @@ mod tests {
         let path = std::env::temp_dir().join(name);
         let domain = Some(Aabb { min: Vec3::zeros(), max: Vec3::repeat(1.0) });
         let precision = crate::output::Precision::Double;
-        let options = BodyOptions { spheres, fields, precision, domain, ..BodyOptions::default() };
+        let options =
+            BodyOptions { spheres, refinement: 0, fields, precision, domain, ..BodyOptions::default() };
         let mut file = BodyFile::create(&path, &Solo, options).unwrap();
         file.write(&Solo, 0.0, bodies).unwrap();
         file.close().unwrap();
@@ -196,7 +197,7 @@ mod tests {
             tetrahedron(Vec3::x()),
             body(9, Shape::Cluster(Arc::new(tool)), Vec3::zeros()),
         ];
-        let surface = Spheres::Surface { refinement: 0 };
+        let surface = Spheres::Surface;
         let seen = bodies(&frame(&all, vec![BodyField::Id, BodyField::Group], surface));
         assert_eq!(
             seen.iter().map(|body| (body.id, body.group)).collect::<Vec<_>>(),

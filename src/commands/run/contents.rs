@@ -1,11 +1,8 @@
 //! What goes into the files of a run: rows, columns and options, from the scene and the case.
 
 use crate::geometry::{Aabb, Vec3};
-use crate::input::{self, Case, ContactOutput, OutputField, SphereOutput};
-use crate::output::{
-    BodyField, BodyOptions, Column, ContactDrawing, ContactOptions, ContactRow, ImpulseRow, Precision,
-    Spheres,
-};
+use crate::input::Case;
+use crate::output::{BodyOptions, Column, ContactOptions, ContactRow, ImpulseRow};
 use crate::scene::{Body, Scene};
 use crate::setup::MACHINES;
 use crate::step::{ContactView, Stepper, machines};
@@ -59,13 +56,6 @@ pub(super) fn contact_row(scene: &Scene, view: ContactView) -> ContactRow {
     }
 }
 
-fn precision(case: &Case) -> Precision {
-    match case.output.precision {
-        input::Precision::Single => Precision::Single,
-        input::Precision::Double => Precision::Double,
-    }
-}
-
 pub(super) fn compression(case: &Case) -> u8 {
     case.output.compression.min(9) as u8
 }
@@ -73,32 +63,19 @@ pub(super) fn compression(case: &Case) -> u8 {
 /// None if no contacts are wanted.
 pub(super) fn contact_options(case: &Case) -> Option<ContactOptions> {
     case.output.interval?;
-    let drawing = match case.output.contacts {
-        ContactOutput::None => return None,
-        ContactOutput::Points => ContactDrawing::Points,
-        ContactOutput::Chains => ContactDrawing::Chains,
-    };
-    Some(ContactOptions { drawing, precision: precision(case), compression: compression(case) })
+    let (drawing, precision) = (case.output.contacts?, case.output.precision);
+    Some(ContactOptions { drawing, precision, compression: compression(case) })
 }
 
 /// None if no pictures are wanted.
 pub(super) fn body_options(case: &Case, domain: Option<Aabb>) -> Option<BodyOptions> {
     let output = &case.output;
     output.interval?;
-    let field = |field: &OutputField| match field {
-        OutputField::Id => BodyField::Id,
-        OutputField::Group => BodyField::Group,
-        OutputField::Velocity => BodyField::Velocity,
-        OutputField::AngularVelocity => BodyField::AngularVelocity,
-        OutputField::Speed => BodyField::Speed,
-    };
     Some(BodyOptions {
-        spheres: match output.spheres {
-            SphereOutput::Surface => Spheres::Surface { refinement: output.sphere_refinement as u32 },
-            SphereOutput::Points => Spheres::Points,
-        },
-        fields: output.fields.iter().map(field).collect(),
-        precision: precision(case),
+        spheres: output.spheres,
+        refinement: output.sphere_refinement as u32,
+        fields: output.fields.clone(),
+        precision: output.precision,
         compression: compression(case),
         domain,
     })

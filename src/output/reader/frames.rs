@@ -241,7 +241,7 @@ mod tests {
     fn a_frame_is_what_was_written() {
         let directory = directory("read-frames");
         let path = directory.join("bodies.vtkhdf");
-        let options = BodyOptions { spheres: Spheres::Surface { refinement: 0 }, ..BodyOptions::default() };
+        let options = BodyOptions { spheres: Spheres::Surface, refinement: 0, ..BodyOptions::default() };
         let mut file = BodyFile::create(&path, &Solo, options).unwrap();
         let bodies: Vec<Body> = (0..4).map(samples::body).collect();
         let moved = |body: &Body| {

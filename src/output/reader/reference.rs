@@ -69,10 +69,11 @@ mod tests {
     #[test]
     fn reference_points_at_the_body_s_pose_are_the_frame_s_points() {
         let directory = directory("reference");
-        for spheres in [Spheres::Points, Spheres::Surface { refinement: 1 }] {
+        for spheres in [Spheres::Points, Spheres::Surface] {
             let path = directory.join("bodies.vtkhdf");
             let options = BodyOptions {
                 spheres,
+                refinement: 1,
                 precision: crate::output::Precision::Double,
                 ..BodyOptions::default()
             };
