@@ -2,7 +2,7 @@
 
 use crate::geometry::{Aabb, Vec3};
 use crate::input::Case;
-use crate::output::{BodyOptions, Column, ContactOptions, ContactRow, ImpulseRow};
+use crate::output::{BodyOptions, ContactOptions, ContactRow, ImpulseRow};
 use crate::scene::{Body, Scene};
 use crate::setup::MACHINES;
 use crate::step::{ContactView, Stepper, machines};
@@ -91,30 +91,4 @@ pub(super) fn domain(scene: &Scene, comm: &dyn Comm) -> Option<Aabb> {
     comm.max_f64(&mut bounds);
     let [low, high] = [0, 3].map(|first| Vec3::from_column_slice(&bounds[first..first + 3]));
     bounds.iter().all(|bound| bound.is_finite()).then_some(Aabb { min: -low, max: high })
-}
-
-pub(super) fn columns(case: &Case, scene: &Scene) -> Vec<Column> {
-    let mut columns = vec![
-        Column::integer("step"),
-        Column::real("time"),
-        Column::integer("manifolds"),
-        Column::integer("contact_points"),
-        Column::integer("sweeps"),
-        Column::integer("converged"),
-        Column::real("residual"),
-        Column::real("worst_velocity_error"),
-        Column::real("worst_penetration"),
-        Column::real("kinetic_energy"),
-        Column::real("potential_energy"),
-        Column::vector("momentum"),
-        Column::vector("angular_momentum"),
-    ];
-    let force = |body: &Body| Column::vector(format!("force/{}", scene.model.groups[body.group as usize]));
-    columns.extend(scene.state.statics.iter().map(force));
-    for region in &case.regions {
-        let name = |what: &str| format!("region/{}.{what}", region.name);
-        columns.extend(["solid_fraction", "coordination"].map(|what| Column::real(name(what))));
-        columns.push(Column::integer(name("grains")));
-    }
-    columns
 }

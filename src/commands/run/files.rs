@@ -2,19 +2,18 @@
 
 use super::checkpoints;
 use super::contents::{
-    body_options, columns, compression, contact_options, contact_row, domain, impulse_rows, own_bodies,
-    sections,
+    body_options, compression, contact_options, contact_row, domain, impulse_rows, own_bodies, sections,
 };
 use super::error::{RunError, agree};
-use super::machine_series;
 use super::progress::Log;
 use super::restart::LISTING;
+use super::series::{Layout, Moment, SeriesTable};
 use super::statistics::Statistics;
 use crate::geometry::{Aabb, Vec3};
 use crate::input::{Case, Listing};
 use crate::output::{
-    BodyFile, Column, ContactFile, ContactRow, Image, OutputError, Series, SeriesPosition, StateFile,
-    StateHeader, write_checkpoint,
+    BodyFile, ContactFile, ContactRow, Image, OutputError, Series, SeriesPosition, StateFile, StateHeader,
+    write_checkpoint,
 };
 use crate::scene::Scene;
 use crate::setup::{AchievedGrading, GRADINGS};
@@ -63,9 +62,9 @@ pub(super) struct Files<'c> {
     comm: &'c dyn Comm,
     bodies: Option<BodyFile>,
     contacts: Option<ContactFile>,
-    series: Series,
+    series: Recorded,
     /// None without machines.
-    machines: Option<Series>,
+    machines: Option<Recorded>,
     pictures: Schedule,
     rows: Schedule,
     /// The step that the last picture shows.
@@ -101,8 +100,20 @@ fn at_the_end(name: &str) -> String {
 struct Written {
     bodies: Option<BodyFile>,
     contacts: Option<ContactFile>,
-    series: Series,
-    machines: Option<Series>,
+    series: Recorded,
+    machines: Option<Recorded>,
+}
+
+/// A time series with its columns.
+struct Recorded {
+    table: SeriesTable,
+    file: Series,
+}
+
+impl Recorded {
+    fn add_row(&mut self, moment: &Moment) -> Result<(), OutputError> {
+        self.file.append(&self.table.row(moment))
+    }
 }
 
 /// Names of attachments.
@@ -140,12 +151,15 @@ impl<'c> Files<'c> {
         let contacts = contact_options(case)
             .map(|options| ContactFile::create(&directory.join(CONTACTS), comm, options))
             .transpose()?;
-        let series = Series::create(&directory.join("series.h5"), comm, columns(case, scene), SERIES_BATCH)?;
-        let machines = (!machines.is_empty()).then(|| {
-            let columns = machine_series::columns(machines);
-            Series::create(&directory.join("machines.h5"), comm, columns, SERIES_BATCH)
-        });
-        let written = Written { bodies, contacts, series, machines: machines.transpose()? };
+        let layout = Layout { case, scene, machines };
+        let create = |name: &str, table: SeriesTable| {
+            let file = Series::create(&directory.join(name), comm, table.columns(), SERIES_BATCH)?;
+            Ok::<_, OutputError>(Recorded { table, file })
+        };
+        let series = create("series.h5", SeriesTable::scene(&layout))?;
+        let machines =
+            SeriesTable::machines(&layout).map(|table| create("machines.h5", table)).transpose()?;
+        let written = Written { bodies, contacts, series, machines };
         Ok(Self::with(directory, case, comm, written, domain))
     }
 
@@ -207,19 +221,21 @@ impl<'c> Files<'c> {
                 false => ContactFile::create(path, comm, options),
             })?),
         };
-        let mut series = |name: &str, columns: Vec<Column>, position: Option<SeriesPosition>| {
-            old.continued(name, Ok(Some(())), |path, is_old| {
-                let (path, columns) = (path.with_extension("h5"), columns.clone());
+        let layout = Layout { case, scene, machines };
+        let mut series = |name: &str, table: SeriesTable, position: Option<SeriesPosition>| {
+            let file = old.continued(name, Ok(Some(())), |path, is_old| {
+                let (path, columns) = (path.with_extension("h5"), table.columns());
                 match is_old {
                     true => Series::resume(&path, comm, columns, SERIES_BATCH, position),
                     false => Series::create(&path, comm, columns, SERIES_BATCH),
                 }
-            })
+            })?;
+            Ok::<_, RunError>(Recorded { table, file })
         };
-        let machines = (!machines.is_empty())
-            .then(|| series("machines.csv", machine_series::columns(machines), position.machines))
+        let machines = SeriesTable::machines(&layout)
+            .map(|table| series("machines.csv", table, position.machines))
             .transpose()?;
-        let series = series("series.csv", columns(case, scene), position.series)?;
+        let series = series("series.csv", SeriesTable::scene(&layout), position.series)?;
         let written = Written { bodies, contacts, series, machines };
         let files = Self::with(directory, case, comm, written, domain);
         let pictured = if at_end { Some(state.header().step) } else { position.pictured };
@@ -238,32 +254,15 @@ impl<'c> Files<'c> {
         observed: &Observation,
         machines: &Machines,
     ) -> Result<(), OutputError> {
-        let mut row = vec![
-            report.step as f64,
-            report.time,
-            report.manifolds as f64,
-            report.contact_points as f64,
-            report.sweeps as f64,
-            f64::from(u8::from(report.converged)),
-            report.residual.natural_map,
-            report.residual.worst_velocity,
-            report.worst_penetration,
-            observed.kinetic_energy,
-            observed.potential_energy,
-        ];
-        let vectors = [observed.momentum, observed.angular_momentum];
-        row.extend(vectors.iter().chain(&observed.forces).flat_map(|vector| vector.iter().copied()));
-        for region in &observed.regions {
-            row.extend([region.solid_fraction, region.coordination, region.grains as f64]);
-        }
-        self.series.append(&row)?;
-        self.machines.as_mut().map_or(Ok(()), |series| series.append(&machine_series::row(report, machines)))
+        let moment = Moment { report, observed, machines };
+        self.series.add_row(&moment)?;
+        self.machines.as_mut().map_or(Ok(()), |series| series.add_row(&moment))
     }
 
     /// Not collective, as `add_row`: brings waiting rows to the files, so that a person who looks finds them.
     pub fn flush_rows(&mut self) -> Result<(), OutputError> {
-        self.series.flush()?;
-        self.machines.as_mut().map_or(Ok(()), Series::flush)
+        self.series.file.flush()?;
+        self.machines.as_mut().map_or(Ok(()), |series| series.file.flush())
     }
 
     pub fn picture_is_due(&self, step: u64) -> bool {
@@ -301,8 +300,8 @@ impl<'c> Files<'c> {
         before: Option<Frames>,
     ) -> Result<String, RunError> {
         let (scene, physics) = (stepper.scene(), stepper.physics());
-        let series = agree(self.comm, self.series.position().map_err(RunError::from))?;
-        let machines = self.machines.as_mut().map_or(Ok(None), Series::position);
+        let series = agree(self.comm, self.series.file.position().map_err(RunError::from))?;
+        let machines = self.machines.as_mut().map_or(Ok(None), |series| series.file.position());
         let machines = agree(self.comm, machines.map_err(RunError::from))?;
         let now = self.frames()?;
         let frames = match before {
@@ -393,8 +392,8 @@ impl<'c> Files<'c> {
     pub fn close(self) -> Result<(), OutputError> {
         let bodies = self.bodies.map_or(Ok(()), BodyFile::close);
         let contacts = self.contacts.map_or(Ok(()), ContactFile::close);
-        let machines = self.machines.map_or(Ok(()), Series::close);
-        bodies.and(contacts).and(self.series.close()).and(machines)
+        let machines = self.machines.map_or(Ok(()), |series| series.file.close());
+        bodies.and(contacts).and(self.series.file.close()).and(machines)
     }
 }
 
