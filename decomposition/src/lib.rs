@@ -11,6 +11,7 @@ pub mod grid;
 pub mod metered;
 pub mod partition;
 pub mod threads;
+mod wait;
 pub mod world;
 
 pub use cells::Cells;

@@ -4,6 +4,7 @@
 //! the C interface, since the safe wrapper ties every request to a scope and ours outlive the call that posts them.
 
 use crate::comm::{Comm, Exchange, Message};
+use crate::wait::wait_until;
 use mpi::collective::SystemOperation;
 use mpi::environment::Universe;
 use mpi::ffi;
@@ -15,6 +16,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The handle that parallel HDF5 wants.
 pub type RawComm = ffi::MPI_Comm;
+
+/// A setting of Open MPI; other implementations pay no attention to it.
+const YIELD_WHEN_IDLE: &str = "OMPI_MCA_mpi_yield_when_idle";
 
 const TAG_EXCHANGE: c_int = 1;
 /// Two tags by turns: a rank that still polls for one scatter must not take a message of the next. Nobody gets two ahead, since a scatter
@@ -39,7 +43,14 @@ fn count(length: usize) -> c_int {
 
 impl World {
     /// Starts MPI. A program started without `mpirun` is a world of one rank. `None` if MPI runs already or offers no threads.
+    ///
+    /// To be called before the program starts threads that use the environment.
     pub fn initialize() -> Option<World> {
+        // Collectives wait inside Open MPI, by default without ever yielding: two ranks on a busy machine are then 3 to 10 times slower.
+        if std::env::var_os(YIELD_WHEN_IDLE).is_none() {
+            // SAFETY: no other thread uses the environment, by the contract of this function.
+            unsafe { std::env::set_var(YIELD_WHEN_IDLE, "1") };
+        }
         let (universe, threading) = mpi::initialize_with_threading(mpi::Threading::Funneled)?;
         (threading >= mpi::Threading::Funneled).then(|| World {
             comm: universe.world(),
@@ -136,18 +147,16 @@ impl Comm for World {
         }
         let mut partners: Vec<usize> = outgoing.iter().map(|(rank, _)| *rank).collect();
         partners.sort_unstable();
-        let receive = |rank: usize| {
-            let mut status = MaybeUninit::<ffi::MPI_Status>::uninit();
-            // SAFETY: the probe returns when a message is there, and fills `status`.
-            let status = unsafe {
-                ffi::MPI_Probe(rank as c_int, TAG_SWAP, self.handle(), status.as_mut_ptr());
-                status.assume_init()
-            };
-            receive_probed(self.handle(), &status)
-        };
-        let arrived = partners.into_iter().map(receive).collect();
-        // SAFETY: the requests are those posted above.
-        unsafe { ffi::MPI_Waitall(count(sends.len()), sends.as_mut_ptr(), ffi::RSMPI_STATUSES_IGNORE) };
+        let mut arrived = Vec::with_capacity(partners.len());
+        for rank in partners {
+            wait_until(|| {
+                let message = receive_if_any(self.handle(), rank as c_int, TAG_SWAP);
+                let is_there = message.is_some();
+                arrived.extend(message);
+                is_there
+            });
+        }
+        wait_until(|| are_complete(&mut sends));
         arrived
     }
 
@@ -196,33 +205,16 @@ impl Comm for World {
         if !exchange.under_way {
             return true;
         }
-        let mut done: c_int = 0;
-        // SAFETY: the requests are those of `begin`; completed ones become null requests, for which `finish` does not wait.
-        unsafe {
-            ffi::MPI_Testall(
-                exchange.requests.len() as c_int,
-                exchange.requests.as_mut_ptr(),
-                &mut done,
-                ffi::RSMPI_STATUSES_IGNORE,
-            );
-        }
-        exchange.under_way = done == 0;
-        done != 0
+        // Completed requests become null requests, for which `finish` does not wait.
+        exchange.under_way = !are_complete(&mut exchange.requests);
+        !exchange.under_way
     }
 
     fn finish(&self, exchange: &mut Exchange) {
-        if !exchange.under_way {
-            return;
+        if exchange.under_way {
+            wait_until(|| are_complete(&mut exchange.requests));
+            exchange.under_way = false;
         }
-        // SAFETY: the requests are those of `begin`, each completed exactly once here.
-        unsafe {
-            ffi::MPI_Waitall(
-                exchange.requests.len() as c_int,
-                exchange.requests.as_mut_ptr(),
-                ffi::RSMPI_STATUSES_IGNORE,
-            );
-        }
-        exchange.under_way = false;
     }
 
     fn abort(&self, code: i32) -> ! {
@@ -232,6 +224,17 @@ impl Comm for World {
     fn raw(&self) -> Option<RawComm> {
         Some(self.handle())
     }
+}
+
+/// Whether all of these messages have been sent or received. Completed requests become null requests, which count as complete.
+fn are_complete(requests: &mut [ffi::MPI_Request]) -> bool {
+    let mut done: c_int = 0;
+    // SAFETY: the requests have been posted by this rank or are null.
+    unsafe {
+        let length = count(requests.len());
+        ffi::MPI_Testall(length, requests.as_mut_ptr(), &mut done, ffi::RSMPI_STATUSES_IGNORE);
+    }
+    done != 0
 }
 
 /// Sparse exchange without an all-to-all: synchronous sends, and a non-blocking barrier that each rank enters when its
@@ -260,41 +263,36 @@ fn scatter_by_consensus(
     }
     let mut arrived = Vec::new();
     let mut barrier: Option<ffi::MPI_Request> = None;
-    loop {
-        while let Some(message) = receive_if_any(comm, tag) {
+    // SAFETY: a constant of the MPI library.
+    let any = unsafe { ffi::RSMPI_ANY_SOURCE };
+    wait_until(|| {
+        while let Some(message) = receive_if_any(comm, any, tag) {
             arrived.push(message);
         }
-        let mut done: c_int = 0;
         match &mut barrier {
-            // SAFETY: the requests are those posted above; a completed one becomes a null request.
-            None => unsafe {
-                let count = sends.len() as c_int;
-                ffi::MPI_Testall(count, sends.as_mut_ptr(), &mut done, ffi::RSMPI_STATUSES_IGNORE);
-                if done != 0 {
-                    let mut request = MaybeUninit::uninit();
+            None if are_complete(&mut sends) => {
+                let mut request = MaybeUninit::uninit();
+                // SAFETY: the barrier is waited for below; the call fills `request`.
+                barrier = Some(unsafe {
                     ffi::MPI_Ibarrier(comm, request.as_mut_ptr());
-                    barrier = Some(request.assume_init());
-                }
-            },
-            // SAFETY: the request is the barrier posted above.
-            Some(request) => unsafe {
-                ffi::MPI_Test(request, &mut done, ffi::RSMPI_STATUS_IGNORE);
-                if done != 0 {
-                    break;
-                }
-            },
+                    request.assume_init()
+                });
+                false
+            }
+            None => false,
+            Some(request) => are_complete(std::slice::from_mut(request)),
         }
-    }
+    });
     arrived.sort_by_key(|(rank, _)| *rank);
     arrived
 }
 
-fn receive_if_any(comm: ffi::MPI_Comm, tag: c_int) -> Option<(usize, Vec<u8>)> {
+fn receive_if_any(comm: ffi::MPI_Comm, source: c_int, tag: c_int) -> Option<(usize, Vec<u8>)> {
     let mut there: c_int = 0;
     let mut status = MaybeUninit::<ffi::MPI_Status>::uninit();
     // SAFETY: the probe fills `status` when `there` is set.
     let status = unsafe {
-        ffi::MPI_Iprobe(ffi::RSMPI_ANY_SOURCE, tag, comm, &mut there, status.as_mut_ptr());
+        ffi::MPI_Iprobe(source, tag, comm, &mut there, status.as_mut_ptr());
         if there == 0 {
             return None;
         }
