@@ -28,6 +28,7 @@ pub fn of_machines(table: &TextTable, time: &[f64]) -> Vec<Chart> {
 
 /// Place of the plot of work among the kinds.
 const WORK: usize = 11;
+const PHASE: usize = 5;
 
 /// The integral of a mean over the time before each row.
 fn summed(time: &[f64], y: &[f64]) -> Vec<f64> {
@@ -76,6 +77,10 @@ fn of_machine(machine: &str, prefix: &str, table: &TextTable, time: &[f64]) -> V
             y.to_vec()
         };
         let (kind, shown) = sort(vector, has(format!("{vector}.velocity")));
+        // A machine without phases is in its phase 0 throughout.
+        if kind == PHASE && y.iter().all(|number| *number == 0.0) {
+            continue;
+        }
         let y = if kind == WORK { summed(time, &y) } else { y };
         kinds[kind].4.push(Line { name: shown.to_string(), y });
     }
@@ -117,7 +122,7 @@ fn sort(name: &str, has_velocity: bool) -> (usize, &str) {
     } else if let Some(name) = name.strip_prefix("quantity.") {
         (4, name)
     } else if name == "phase" {
-        (5, name)
+        (PHASE, name)
     } else if name.ends_with("_energy") {
         (9, name.trim_end_matches("_energy"))
     } else if name == "closure_error" {
@@ -162,6 +167,19 @@ mod tests {
         ];
         let expected = expected.map(|(title, line, y)| (title.to_string(), line.to_string(), y));
         assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn a_machine_without_phases_has_no_plot_of_them() {
+        let titles = |phases: [u8; 2]| -> Vec<String> {
+            let [first, second] = phases;
+            let text =
+                format!("time,arm/lift,arm/lift.velocity,arm/phase\n0.1,1,2,{first}\n0.2,1,2,{second}\n");
+            let table = TextTable::parse(&text).unwrap();
+            of_machines(&table, &[0.1, 0.2]).into_iter().map(|chart| chart.title).collect()
+        };
+        assert!(!titles([0, 0]).contains(&"arm: phase".to_string()));
+        assert!(titles([0, 1]).contains(&"arm: phase".to_string()));
     }
 
     #[test]
