@@ -107,6 +107,9 @@ pub struct RunArguments {
     /// In lists, tables are picked by name or by number from 1. May be given several times.
     #[arg(long, value_name = "KEY=VALUE", value_parser = assignment)]
     pub set: Vec<(String, String)>,
+    /// Runs the cases that make the start file (start.from) first if it is not there, on the same ranks.
+    #[arg(long)]
+    pub prepare: bool,
     /// Replaces the results in the output directory even if they are those of another case, or of a run that could go on.
     #[arg(long)]
     pub overwrite: bool,

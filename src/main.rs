@@ -4,8 +4,8 @@ mod command_line;
 
 use breccia::commands::inspect;
 use breccia::commands::report::ReportArguments;
-use breccia::commands::run::{self, Ending, Log, RunError};
-use breccia::setup::{self, SetupError};
+use breccia::commands::run::{self, Ending, Job, Log, RunError};
+use breccia::setup;
 use breccia::solve::Instructions;
 use breccia::{input, output};
 use clap::Parser;
@@ -13,7 +13,7 @@ use command_line::{CommandLine, RunArguments, Task};
 use decomposition::{Comm, Metered, Solo, World};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -202,38 +202,35 @@ fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Endi
     pool.map_err(|error| RunError::Options(format!("--threads {threads}: {error}")))?;
     choose_instructions(arguments, comm)?;
     let mut log = Log::new(comm.rank(), comm.size());
-    let case = input::read_case_with(&arguments.case, &arguments.set);
-    let case = setup::agree(comm, case.map_err(|errors| SetupError::Case(errors.to_string())))?;
+    let opening = format!(
+        "breccia {}, {} x {}, {}",
+        env!("CARGO_PKG_VERSION"),
+        counted(comm.size(), "rank"),
+        counted(threads, "thread"),
+        Instructions::chosen()
+    );
     let options = run::Options {
-        directory: arguments.out.clone().unwrap_or_else(|| default_directory(&arguments.case)),
+        directory: arguments.out.clone().unwrap_or_else(|| run::default_directory(&arguments.case)),
         steps: arguments.steps,
         until: arguments.until,
         summary: arguments.summary.clone(),
         overwrite: arguments.overwrite,
         restart: arguments.restart.clone(),
         changed_case: arguments.changed_case,
-        case_text: case_text(arguments, &case),
+        case_text: String::new(),
         dump_problems: arguments.dump_problem.clone(),
         threads,
         verify: arguments.verify,
         begun,
     };
-    run::check_same(&options, comm)?;
-    log.say(&format!(
-        "breccia {}, {} x {}, {}",
-        env!("CARGO_PKG_VERSION"),
-        counted(comm.size(), "rank"),
-        counted(threads, "thread"),
-        Instructions::chosen()
-    ));
-    log.say(&format!("{}: {}", arguments.case.display(), case.title));
-    case.warnings.iter().for_each(|warning| log.say(&format!("warning: {warning}")));
-    let found = run::find(&case, &options, comm, &mut log)?;
-    let setup = match &found {
-        Some(found) => setup::resume(&case, &found.state, comm)?,
-        None => setup::build(&case, comm)?,
+    let job = Job {
+        case: arguments.case.clone(),
+        set: arguments.set.clone(),
+        prepare: arguments.prepare,
+        opening: Some(opening),
+        options,
     };
-    run::run(&case, setup, found.as_ref(), &options, comm, &mut log)
+    run::run_case(&job, comm, &mut log)
 }
 
 /// Collective: the processors of some ranks may have less than those of others.
@@ -261,22 +258,4 @@ fn default_threads(ranks: usize) -> usize {
         .find_map(|name| std::env::var(name).ok()?.trim().parse().ok().filter(|threads| *threads > 0));
     let alone = || std::thread::available_parallelism().map_or(1, usize::from);
     set.unwrap_or_else(|| if ranks > 1 { 1 } else { alone() })
-}
-
-fn default_directory(case: &Path) -> PathBuf {
-    Path::new("out").join(case.file_stem().unwrap_or("run".as_ref()))
-}
-
-/// The case that the final state keeps: the file, and what the command line changed of it.
-fn case_text(arguments: &RunArguments, case: &input::Case) -> String {
-    // It has just been read as a case; should it be gone, the state is worth keeping without it.
-    let mut text = std::fs::read_to_string(&arguments.case).unwrap_or_default();
-    for path in &case.included {
-        text +=
-            &format!("# include {}\n{}", path.display(), std::fs::read_to_string(path).unwrap_or_default());
-    }
-    for (key, value) in &arguments.set {
-        text += &format!("# --set {key}={value}\n");
-    }
-    text
 }

@@ -17,6 +17,7 @@
 use super::parse;
 use super::program::Program;
 use super::table::Table;
+use crate::words::one_of;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -127,9 +128,9 @@ pub enum ExpressionProblem {
     TooDeep,
     #[error("found {found}, expected {expected}")]
     Unexpected { found: String, expected: &'static str },
-    #[error("found the unknown name `{name}`, expected {}", known_names(.known, .suggestion))]
+    #[error("found the unknown name `{name}`, expected {}", known_names(.name, .known, .suggestion))]
     UnknownName { name: String, known: Vec<String>, suggestion: Option<String> },
-    #[error("found the unknown function `{name}`, expected {}", known_names(.known, .suggestion))]
+    #[error("found the unknown function `{name}`, expected {}", known_names(.name, .known, .suggestion))]
     UnknownFunction { name: String, known: Vec<String>, suggestion: Option<String> },
     #[error("found {found} argument(s) of `{function}`, expected {expected}")]
     Arguments { function: String, found: usize, expected: String },
@@ -137,8 +138,8 @@ pub enum ExpressionProblem {
     NotCalled(String),
 }
 
-fn known_names(known: &[String], suggestion: &Option<String>) -> String {
-    let list = format!("one of {}", known.join(", "));
+fn known_names(name: &str, known: &[String], suggestion: &Option<String>) -> String {
+    let list = one_of(name, known.iter().map(String::as_str), str::to_string);
     match suggestion {
         Some(name) => format!("{list}; did you mean `{name}`?"),
         None => list,

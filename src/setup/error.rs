@@ -16,8 +16,13 @@ pub enum SetupError {
     #[error("machine {machine:?}: {problem}")]
     MachineModel { machine: String, problem: ModelError },
     /// A mechanism that cannot be assembled, for instance.
-    #[error("machine {machine:?}: {problem}")]
-    Machine { machine: String, problem: MultibodyError },
+    #[error("{}{problem}", match place { Some(place) => format!("{place}: "), None => format!("machine {machine:?}: ") })]
+    Machine {
+        machine: String,
+        /// File, line and key of the cut that it is about.
+        place: Option<String>,
+        problem: MultibodyError,
+    },
     /// A generator whose numbers do not go together.
     #[error("grains {grains:?}: {problem}")]
     Generator { grains: String, problem: String },

@@ -285,7 +285,7 @@ impl Loads {
 
 fn error(machine: &Machine, problem: MultibodyError) -> StepError {
     let machine = machine.multibody.model().name().to_string();
-    StepError::Machine { machine, problem: problem.to_string() }
+    StepError::Machine { machine, cut: problem.cut().map(str::to_string), problem: problem.to_string() }
 }
 
 /// Collective: what the owner has, or its error, on every rank.

@@ -85,7 +85,12 @@ pub struct ContactView {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum StepError {
     #[error("machine {machine:?}: {problem}")]
-    Machine { machine: String, problem: String },
+    Machine {
+        machine: String,
+        /// Of the loop that it is about.
+        cut: Option<String>,
+        problem: String,
+    },
 }
 
 /// A scene with everything needed to step it.

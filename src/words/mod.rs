@@ -5,4 +5,4 @@ mod suggest;
 
 pub use choice::{Choice, Choose};
 pub(crate) use choice::{choices, choices_or_none};
-pub(crate) use suggest::closest;
+pub(crate) use suggest::{closest, one_of};

@@ -6,6 +6,7 @@ mod describe;
 pub mod dump;
 mod error;
 mod files;
+mod job;
 mod phases;
 mod progress;
 mod restart;
@@ -17,6 +18,7 @@ mod summary;
 pub use describe::describe;
 pub use error::RunError;
 pub use files::NAMES as FILE_NAMES;
+pub use job::{Job, default_directory, run_case};
 pub use phases::{PhaseTable, PhaseTime};
 pub use progress::Log;
 pub use restart::{Found, Restart, find};
@@ -450,7 +452,10 @@ impl Run<'_> {
     /// A step that could not be made, on all ranks.
     fn failed(&self, source: StepError) -> RunError {
         let step = self.stepper.scene().state.step + 1;
-        RunError::Step { step, time: self.stepper.physics().time(step), source }
+        let StepError::Machine { machine, cut, .. } = &source;
+        let described = self.case.machines.iter().find(|described| described.name == *machine);
+        let place = described.zip(cut.as_deref()).and_then(|(described, cut)| described.place_of_cut(cut));
+        RunError::Step { step, time: self.stepper.physics().time(step), place, source }
     }
 
     /// Collective: one small reduction a step. Whatever one rank has noticed, all act upon at the same step.

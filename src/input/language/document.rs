@@ -2,6 +2,7 @@
 
 use super::errors::{CaseError, ErrorKind};
 use super::keys::Kind;
+use super::units;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -103,7 +104,11 @@ pub(in crate::input) fn parse(source: &Source, index: usize) -> (Value, Vec<Case
         .map(|error| {
             let span = error.span().unwrap_or(0..0);
             let origin = Origin { source: index, start: span.start, end: span.end };
-            let message = format!("not TOML: {}", error.message().trim());
+            let line = source.line_of(span.start).1;
+            let value = line.split_once('=').map_or(line, |(_, value)| value);
+            let hint = units::explain(value.split('#').next().unwrap_or(""), |_| false);
+            let hint = hint.map_or(String::new(), |hint| format!("; {hint}"));
+            let message = format!("not TOML: {}{hint}", error.message().trim());
             CaseError::at(source, &origin, "", ErrorKind::Syntax, message)
         })
         .collect();

@@ -8,4 +8,5 @@ pub(super) mod manual;
 pub(super) mod names;
 pub(super) mod reader;
 pub(super) mod schema;
+pub(super) mod units;
 pub(super) mod values;

@@ -6,10 +6,10 @@
 use super::document::{Data, Entry, Origin, Source, Value, parse_value};
 use super::errors::{CaseError, ErrorKind};
 use super::keys::{Alternative, Key, Kind, Need, Section, Variant};
+use super::units;
 use super::values;
 use crate::formula::{Expression, Scope};
-use crate::words::closest;
-use crate::words::{Choice, Choose};
+use crate::words::{Choice, Choose, closest, one_of};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
@@ -41,6 +41,15 @@ impl Reader {
         } else {
             self.left_out.set(self.left_out.get() + 1);
         }
+    }
+
+    /// File and line; what stands on the command line has no line.
+    pub fn place(&self, origin: &Origin) -> Option<String> {
+        let source = self.sources.get(origin.source)?;
+        Some(match source.is_file {
+            true => format!("{}:{}", source.name, source.line_of(origin.start).0),
+            false => source.name.clone(),
+        })
     }
 
     /// From which relative paths start: the folder of the file in which they stand.
@@ -81,7 +90,16 @@ impl Reader {
                     origin.start += 1 + error.at;
                     origin.end = origin.start + error.length;
                 }
-                self.note(&origin, path, ErrorKind::Value, error.to_string());
+                let known = |name: &str| {
+                    let scope = self.scope.borrow();
+                    variables.contains(&name)
+                        || scope.constants.contains_key(name)
+                        || scope.tables.contains_key(name)
+                };
+                match units::explain(text, known) {
+                    Some(message) => self.note(&value.origin, path, ErrorKind::Value, message),
+                    None => self.note(&origin, path, ErrorKind::Value, error.to_string()),
+                }
                 None
             }
         }
@@ -194,15 +212,15 @@ impl<'a> TableReader<'a> {
                 continue;
             }
             let names = || tag.into_iter().chain(self.keys().map(|key| key.name));
-            let list = names().collect::<Vec<_>>().join(", ");
+            let list = one_of(&entry.key, names(), str::to_string);
             let message = match (tag, self.variant, self.owners(&entry.key)) {
                 (Some(tag), Some(variant), owners) if !owners.is_empty() => format!(
-                    "found a key of {tag} = {owners}, expected for {tag} = \"{}\" one of {list}",
+                    "found a key of {tag} = {owners}, expected for {tag} = \"{}\" {list}",
                     variant.name
                 ),
                 _ => {
                     let hint = did_you_mean(closest(&entry.key, names()));
-                    format!("found an unknown key, expected one of {list}{hint}")
+                    format!("found an unknown key, expected {list}{hint}")
                 }
             };
             self.reader.note(&entry.key_origin, &self.join(&entry.key), ErrorKind::UnknownKey, message);

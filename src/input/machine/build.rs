@@ -5,7 +5,7 @@ use crate::input::bodies::build::refused;
 use crate::input::bodies::shapes::{MAXIMUM_PARTS, ReadShapes, read_part, too_many};
 use crate::input::build::Users;
 use crate::input::case::ClusterPart;
-use crate::input::language::document::Data;
+use crate::input::language::document::{Data, Value};
 use crate::input::language::errors::ErrorKind;
 use crate::input::language::keys::{Kind, Range};
 use crate::input::language::names::Names;
@@ -38,6 +38,13 @@ pub(in crate::input) fn read_machines(
         .map(|(number, (table, name))| read_machine(table, name, number, around, users))
         .collect();
     machines.into_iter().collect()
+}
+
+/// File and line of each named table in a list.
+fn places_of(table: &TableReader, key: &str) -> Vec<(String, String)> {
+    let Some(Data::List(items)) = table.entry(key).map(|entry| &entry.value.data) else { return Vec::new() };
+    let place = |item: &Value| Some((item.name()?.to_string(), table.reader.place(&item.origin)?));
+    items.iter().filter_map(place).collect()
 }
 
 fn read_machine(
@@ -86,6 +93,7 @@ fn read_machine(
         ground_points: ground_points?,
         joints: joints.into_iter().collect::<Option<_>>()?,
         cuts: cuts?,
+        cut_places: places_of(table, "cut"),
         prescribed: prescribed?,
         forces: forces?,
         phase_values: phase_values?,

@@ -6,7 +6,7 @@ use crate::input::language::errors::ErrorKind;
 use crate::input::language::reader::{Field, did_you_mean};
 use crate::machine::MachineVariable;
 use crate::multibody::JointKind;
-use crate::words::closest;
+use crate::words::{closest, one_of};
 
 pub(in crate::input) const GROUND: &str = "ground";
 
@@ -141,9 +141,6 @@ fn word<'a>(field: &Field, value: &'a Value) -> Option<&'a str> {
     }
 }
 
-/// Names that are listed in a message.
-const LISTED: usize = 20;
-
 /// Notes that `name` is none of `known`.
 pub(in crate::input) fn unknown<'a>(
     field: &Field,
@@ -152,13 +149,9 @@ pub(in crate::input) fn unknown<'a>(
     what: &str,
     known: impl Iterator<Item = &'a str> + Clone,
 ) {
-    let mut list: Vec<String> = known.clone().take(LISTED).map(|name| format!("{name:?}")).collect();
-    if known.clone().count() > LISTED {
-        list.push("…".to_string());
-    }
-    let expected = match list.is_empty() {
-        true => format!("{what}, of which there is none"),
-        false => format!("{what}: one of {}", list.join(", ")),
+    let expected = match known.clone().next() {
+        None => format!("{what}, of which there is none"),
+        Some(_) => format!("{what}: {}", one_of(name, known.clone(), |name| format!("{name:?}"))),
     };
     let hint = did_you_mean(closest(name, known));
     let message = format!("found the unknown name {name:?}, expected {expected}{hint}");
