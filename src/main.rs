@@ -34,7 +34,7 @@ static MEMORY: Memory = Memory;
 /// For what a rank says when it can no longer ask.
 static RANK: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: every call goes on to the system's allocator as it came.
+// SAFETY: every call is passed on to the system's allocator as it came.
 unsafe impl GlobalAlloc for Memory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as the caller promises.
@@ -57,7 +57,8 @@ unsafe impl GlobalAlloc for Memory {
     }
 }
 
-/// Passes an address on, with a complaint if there is none: Rust itself then ends the process. Takes no memory.
+/// Passes an address on, with a complaint if there is none: Rust itself then ends the process. Takes no
+/// memory.
 fn granted(place: *mut u8, size: usize) -> *mut u8 {
     if place.is_null() {
         let mut text = [0u8; 160];
@@ -251,7 +252,8 @@ fn counted(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
-/// What the launcher or the user has set aside for this rank; otherwise the whole machine for one rank, one core for each of several.
+/// What the launcher or the user has set aside for this rank; otherwise the whole machine for one rank, one
+/// core for each of several.
 fn default_threads(ranks: usize) -> usize {
     let set = ["OMP_NUM_THREADS", "SLURM_CPUS_PER_TASK"]
         .iter()

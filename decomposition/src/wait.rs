@@ -1,8 +1,8 @@
 //! How a rank waits for messages: it polls, and the longer it waits the more it leaves the core to others.
 //!
-//! Messages between ranks that each have a core arrive within microseconds: those are spent polling. Where other programs or
-//! other ranks want the core, whoever is waited for may be one of them: the rank yields. Only a wait of many milliseconds
-//! sleeps between polls, since waking takes some 50 µs.
+//! Messages between ranks that each have a core arrive within microseconds: those are spent polling. Where
+//! other programs or other ranks want the core, whoever is waited for may be one of them: the rank yields.
+//! Only a wait of many milliseconds sleeps between polls, since waking takes some 50 µs.
 
 use std::time::{Duration, Instant};
 

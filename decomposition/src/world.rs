@@ -1,7 +1,8 @@
 //! Ranks as MPI processes.
 //!
-//! MPI is initialised "funneled": only the thread that made the `World` calls it. Non-blocking messages go through
-//! the C interface, since the safe wrapper ties every request to a scope and ours outlive the call that posts them.
+//! MPI is initialised "funneled": only the thread that made the `World` calls it. Non-blocking messages go
+//! through the C interface, since the safe wrapper ties every request to a scope and ours outlive the call
+//! that posts them.
 
 use crate::comm::{Comm, Exchange, Message};
 use crate::wait::wait_until;
@@ -21,8 +22,8 @@ pub type RawComm = ffi::MPI_Comm;
 const YIELD_WHEN_IDLE: &str = "OMPI_MCA_mpi_yield_when_idle";
 
 const TAG_EXCHANGE: c_int = 1;
-/// Two tags by turns: a rank that still polls for one scatter must not take a message of the next. Nobody gets two ahead, since a scatter
-/// ends only when all have entered its barrier.
+/// Two tags by turns: a rank that still polls for one scatter must not take a message of the next. Nobody
+/// gets two ahead, since a scatter ends only when all have entered its barrier.
 const TAGS_SCATTER: [c_int; 2] = [2, 3];
 const TAG_SWAP: c_int = 4;
 
@@ -32,8 +33,8 @@ pub struct World {
     _universe: Universe,
 }
 
-// SAFETY: `World` holds handles only; by the contract of this module only the thread that made it calls its methods,
-// other threads at most carry a reference.
+// SAFETY: `World` holds handles only; by the contract of this module only the thread that made it calls its
+// methods, other threads at most carry a reference.
 unsafe impl Sync for World {}
 
 /// MPI counts with a C int; one message beyond it would be cut silently.
@@ -42,11 +43,13 @@ fn count(length: usize) -> c_int {
 }
 
 impl World {
-    /// Starts MPI. A program started without `mpirun` is a world of one rank. `None` if MPI runs already or offers no threads.
+    /// Starts MPI. A program started without `mpirun` is a world of one rank. `None` if MPI runs already or
+    /// offers no threads.
     ///
     /// To be called before the program starts threads that use the environment.
     pub fn initialize() -> Option<World> {
-        // Collectives wait inside Open MPI, by default without ever yielding: two ranks on a busy machine are then 3 to 10 times slower.
+        // Collectives wait inside Open MPI, by default without ever yielding: two ranks on a busy machine are
+        // then 3 to 10 times slower.
         if std::env::var_os(YIELD_WHEN_IDLE).is_none() {
             // SAFETY: no other thread uses the environment, by the contract of this function.
             unsafe { std::env::set_var(YIELD_WHEN_IDLE, "1") };
@@ -99,8 +102,8 @@ impl Comm for World {
                 Some(start)
             })
             .collect();
-        // The address of an empty slice of bytes is 1, which is what Open MPI calls MPI_IN_PLACE: a real address is needed
-        // even for nothing.
+        // The address of an empty slice of bytes is 1, which is what Open MPI calls MPI_IN_PLACE: a real
+        // address is needed even for nothing.
         let mut sent = Vec::with_capacity(bytes.len().max(1));
         sent.extend_from_slice(bytes);
         let total = lengths.iter().map(|&length| length as usize).sum();
@@ -170,7 +173,8 @@ impl Comm for World {
             let mut request = MaybeUninit::uninit();
             let (data, length) = (message.data.as_mut_ptr().cast::<c_void>(), count(message.data.len()));
             let (rank, request_place) = (message.rank as c_int, request.as_mut_ptr());
-            // SAFETY: the buffer lives in `exchange`, which cannot be resized, read or dropped until `finish`.
+            // SAFETY: the buffer lives in `exchange`, which cannot be resized, read or dropped until
+            // `finish`.
             unsafe {
                 if receive {
                     ffi::MPI_Irecv(
@@ -226,7 +230,8 @@ impl Comm for World {
     }
 }
 
-/// Whether all of these messages have been sent or received. Completed requests become null requests, which count as complete.
+/// Whether all of these messages have been sent or received. Completed requests become null requests, which
+/// count as complete.
 fn are_complete(requests: &mut [ffi::MPI_Request]) -> bool {
     let mut done: c_int = 0;
     // SAFETY: the requests have been posted by this rank or are null.
@@ -237,8 +242,9 @@ fn are_complete(requests: &mut [ffi::MPI_Request]) -> bool {
     done != 0
 }
 
-/// Sparse exchange without an all-to-all: synchronous sends, and a non-blocking barrier that each rank enters when its
-/// own messages have been taken; when the barrier completes, all messages of all ranks have been taken.
+/// Sparse exchange without an all-to-all: synchronous sends, and a non-blocking barrier that each rank enters
+/// when its own messages have been taken; when the barrier completes, all messages of all ranks have been
+/// taken.
 fn scatter_by_consensus(
     comm: ffi::MPI_Comm,
     tag: c_int,

@@ -1,7 +1,8 @@
 //! Formulas that a user writes: `"0.1*sin(2*pi*5*t)"`.
 //!
 //! A formula is compiled once into a postfix program over a value stack and then evaluated without allocation
-//! for usual sizes. The same program runs on values with their derivatives, so these are exact, not differences.
+//! for usual sizes. The same program runs on values with their derivatives, so these are exact, not
+//! differences.
 //!
 //! Grammar, loosest binding first; `^` is right-associative and binds tighter than the sign before it, as in
 //! mathematics (−2^2 = −4, 2^3^2 = 512):
@@ -11,8 +12,8 @@
 //! ```
 //!
 //! Truth is a number: a comparison gives 1 or 0, and everything but 0 counts as true. Calls are
-//! `name(argument, …)`; the functions are listed in [`functions`], and tables of the case are functions of one
-//! argument. Length and nesting are limited, so no text can exhaust the stack or the time of its reader.
+//! `name(argument, …)`; the functions are listed in [`functions`], and tables of the case are functions of
+//! one argument. Length and nesting are limited, so no text can exhaust the stack or the time of its reader.
 
 use super::parse;
 use super::program::Program;
@@ -58,14 +59,14 @@ impl Expression {
         Self { text: format!("{value:?}"), variables: Vec::new(), program: Program::constant(value) }
     }
 
-    /// The value at `variables`, given in the order of `compile`. Never panics; a division by zero or the root of a
-    /// negative number gives what IEEE 754 gives. A variable that is left out counts as NaN.
+    /// The value at `variables`, given in the order of `compile`. Never panics; a division by zero or the
+    /// root of a negative number gives what IEEE 754 gives. A variable that is left out counts as NaN.
     pub fn evaluate(&self, variables: &[f64]) -> f64 {
         self.program.evaluate(variables)
     }
 
-    /// The value, and its derivative with respect to the variable at `index`. At a kink (`abs`, `min`, `step`, …) the
-    /// derivative is that of one of the two sides; jumps have the derivative of their flanks.
+    /// The value, and its derivative with respect to the variable at `index`. At a kink (`abs`, `min`,
+    /// `step`, …) the derivative is that of one of the two sides; jumps have the derivative of their flanks.
     pub fn evaluate_with_derivative(&self, variables: &[f64], index: usize) -> (f64, f64) {
         let [value, first, _] = self.evaluate_with_derivatives(variables, index);
         (value, first)

@@ -1,5 +1,5 @@
-//! A case: plain, checked data. Names have become indices into the lists here; lengths are in m, times in s, masses
-//! in kg, angles in rad.
+//! A case: plain, checked data. Names have become indices into the lists here; lengths are in m, times in s,
+//! masses in kg, angles in rad.
 
 use crate::formula::Scope;
 use crate::formula::{Motion, VectorFormula};
@@ -10,6 +10,7 @@ use crate::scene::Activation;
 use crate::solve::assembled::Method;
 use crate::solve::{Acceleration, LocalLaw, Measure};
 use crate::words::choices;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -38,6 +39,8 @@ pub struct Case {
     pub decomposition: Decomposition,
     /// What is allowed but probably not meant, one sentence each.
     pub warnings: Vec<String>,
+    /// File and line of cuts, by key path, for errors that come up later.
+    pub places: BTreeMap<String, String>,
     /// What it says, key by key, however it is written: to compare it with the case of a checkpoint.
     pub listing: super::Listing,
 }
@@ -116,8 +119,8 @@ pub enum ShapeKind {
     Box {
         size: Vec3,
     },
-    /// The hull of the points of the case or of a mesh file, scaled, in the frame in which they are given (which need not
-    /// stand at the centre of mass).
+    /// The hull of the points of the case or of a mesh file, scaled, in the frame in which they are given
+    /// (which need not stand at the centre of mass).
     Polyhedron {
         hull: Arc<Polyhedron>,
     },
@@ -141,7 +144,8 @@ pub struct CaseBody {
     pub name: String,
     pub shape: usize,
     pub material: usize,
-    /// Of the frame in which the shape is given (which need not stand at its centre of mass), at `start_time`.
+    /// Of the frame in which the shape is given (which need not stand at its centre of mass), at
+    /// `start_time`.
     pub pose: Pose,
     pub motion: BodyMotion,
 }
@@ -288,6 +292,12 @@ pub struct Decomposition {
 }
 
 impl Case {
+    /// File, line and key of a cut of a machine.
+    pub fn place_of_cut(&self, machine: &str, cut: &str) -> Option<String> {
+        let key = format!("machine.{machine}.cut.{cut}");
+        self.places.get(&key).map(|place| format!("{place}: {key}"))
+    }
+
     /// What holds between two materials, in either order.
     pub fn contact(&self, first: usize, second: usize) -> Option<&ContactPair> {
         let pair = [first.min(second), first.max(second)];

@@ -1,6 +1,7 @@
 //! Every key of a case file: what it means, its unit, its default, what it may be.
 //!
-//! These lists are the manual (`docs/case-file.md`), the JSON Schema (`breccia schema`) and what the reader checks against.
+//! These lists are the manual (`docs/case-file.md`), the JSON Schema (`breccia schema`) and what the reader
+//! checks against.
 
 use crate::formula::Interpolation;
 use crate::input::bodies::sections::{BODY, GRAINS, SHAPE};

@@ -1,11 +1,13 @@
-//! What the contact solve needs of a machine in one step, as plain numbers: the owner broadcasts it, every rank uses it.
+//! What the contact solve needs of a machine in one step, as plain numbers: the owner broadcasts it, every
+//! rank uses it.
 
 use crate::geometry::{Pose, Quat, Vec3};
 use nalgebra::Quaternion;
 use serde::{Deserialize, Serialize};
 
-/// Reduced operators at `q_m`: `v_u⁺ = free_velocity + mass_inverse · Σ Jᵀ p` for impulses `p` on the bodies, and the
-/// velocity of a point on a body is `J v_u` plus [`point_offset`](Self::point_offset). Slots number the bodies that carry contact shapes.
+/// Reduced operators at `q_m`: `v_u⁺ = free_velocity + mass_inverse · Σ Jᵀ p` for impulses `p` on the bodies,
+/// and the velocity of a point on a body is `J v_u` plus [`point_offset`](Self::point_offset). Slots number
+/// the bodies that carry contact shapes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReducedOperators {
     /// Number of independent velocities.
@@ -28,8 +30,9 @@ pub struct ReducedOperators {
     pub drift: Vec<f64>,
     /// From the start of the step to `q_m`, and from there to its end, s.
     pub durations: [f64; 2],
-    /// Per slot 9: acceleration of the body frame's origin and angular acceleration that are there without any change of
-    /// `v_u`, and angular velocity. Zero for [`ContactVelocity::Middle`](super::ContactVelocity).
+    /// Per slot 9: acceleration of the body frame's origin and angular acceleration that are there without
+    /// any change of `v_u`, and angular velocity. Zero for
+    /// [`ContactVelocity::Middle`](super::ContactVelocity).
     pub rates: Vec<f64>,
 }
 
@@ -63,8 +66,9 @@ impl ReducedOperators {
         }
     }
 
-    /// What a contact has to add to `H_redᵀ v_u` to have the velocity of the body-fixed point at `point` (world) at the end of the
-    /// step: prescribed joints, and with [`ContactVelocity::Ends`](super::ContactVelocity) the way from `q_m` to the end.
+    /// What a contact has to add to `H_redᵀ v_u` to have the velocity of the body-fixed point at `point`
+    /// (world) at the end of the step: prescribed joints, and with
+    /// [`ContactVelocity::Ends`](super::ContactVelocity) the displacement from `q_m` to the end.
     pub fn point_offset(&self, slot: usize, point: &Vec3) -> Vec3 {
         let arm = self.arm(slot, point);
         read(&self.drift, 6 * slot)

@@ -22,13 +22,14 @@ pub struct ContactRow {
     pub impulse: Vec3,
     /// m; negative in penetration.
     pub gap: f64,
-    /// Where a line of force begins and ends: the centres of mass; for a body without one (a wall), the contact point.
+    /// Where a line of force begins and ends: the centres of mass; for a body without one (a wall), the
+    /// contact point.
     pub centres: [Vec3; 2],
 }
 
 choices! {
-    /// What stands for a contact. Of a line, impulse and force are the pair's sums, normal and gap those of its deepest
-    /// point.
+    /// What stands for a contact. Of a line, impulse and force are the pair's sums, normal and gap those of
+    /// its deepest point.
     #[derive(Default)]
     pub enum ContactDrawing {
         #[default]

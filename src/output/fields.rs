@@ -1,8 +1,9 @@
 //! `bodies.vtkhdf`: every body in its true shape, step by step, with arrays on its points.
 //!
-//! Polyhedra are drawn as their faces, spheres as triangles or as single points with a `radius`, half-spaces as a square
-//! a little larger than the domain. Arrays stand on points, not on cells, so that one mechanism serves surfaces
-//! and glyphs. Every body is given by exactly one rank (fixed and kinematic ones, that all ranks hold, by rank 0, say).
+//! Polyhedra are drawn as their faces, spheres as triangles or as single points with a `radius`, half-spaces
+//! as a square a little larger than the domain. Arrays stand on points, not on cells, so that one mechanism
+//! serves surfaces and glyphs. Every body is given by exactly one rank (fixed and kinematic ones, that all
+//! ranks hold, by rank 0, say).
 
 use super::error::OutputError;
 use super::image::Image;
@@ -30,7 +31,8 @@ enum FieldValue {
     Vector(fn(&Body) -> Vec3),
 }
 
-/// Declares the fields, one entry each: variant, word of the case file and name of the array, meaning, unit, value.
+/// Declares the fields, one entry each: variant, word of the case file and name of the array, meaning, unit,
+/// value.
 macro_rules! body_fields {
     ($($variant:ident = $name:literal, $about:literal, $unit:literal, $kind:ident($value:expr);)+) => {
         choices! {
@@ -233,7 +235,8 @@ impl BodyFile {
     }
 }
 
-/// The corners of a square in the boundary plane of a half-space, opposite the domain's centre and as wide as its diagonal.
+/// The corners of a square in the boundary plane of a half-space, opposite the domain's centre and as wide as
+/// its diagonal.
 fn square(pose: &Pose, domain: &Aabb) -> [Vec3; 4] {
     let centre = pose.inverse_point(&((domain.min + domain.max) / 2.0));
     let half = (domain.max - domain.min).norm() / 2.0;

@@ -1,4 +1,5 @@
-//! What one rank adds to one step of a frame file: points, cells and arrays on the points, as columns of numbers.
+//! What one rank adds to one step of a frame file: points, cells and arrays on the points, as columns of
+//! numbers.
 
 use xxhash_rust::xxh3::xxh3_128;
 

@@ -45,8 +45,8 @@ pub enum SetupError {
     OtherRank { rank: usize, message: String },
 }
 
-/// Collective: an error on every rank if there was one on any; all but the ranks that have one of their own get that of the
-/// lowest rank that has.
+/// Collective: an error on every rank if there was one on any; all but the ranks that have one of their own
+/// get that of the lowest rank that has.
 pub fn agree<T>(comm: &dyn Comm, own: Result<T, SetupError>) -> Result<T, SetupError> {
     let message = own.as_ref().err().map(ToString::to_string).unwrap_or_default();
     let all = comm.all_gather(message.as_bytes());

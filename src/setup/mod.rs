@@ -1,10 +1,10 @@
-//! From a validated case to a scene that can be stepped: shapes, masses, generated grains, start files, and the check that nothing
-//! overlaps at the start.
+//! From a validated case to a scene that can be stepped: shapes, masses, generated grains, start files, and
+//! the check that nothing overlaps at the start.
 //!
-//! Ids are global and the same on any number of ranks: fixed and kinematic bodies in the order of the case, bodies of machines that have a
-//! shape, free `[[body]]`, the
-//! grains of each `[[grains]]` by their index, and last the bodies taken from another run by ascending old id. A rank builds
-//! a contiguous share of each list; which share it owns later is decided by where the bodies are, not here.
+//! Ids are global and the same on any number of ranks: fixed and kinematic bodies in the order of the case,
+//! bodies of machines that have a shape, free `[[body]]`, the grains of each `[[grains]]` by their index, and
+//! last the bodies taken from another run by ascending old id. A rank builds a contiguous share of each list;
+//! which share it owns later is decided by where the bodies are, not here.
 
 mod error;
 mod grains;
@@ -80,7 +80,8 @@ pub fn build(case: &Case, comm: &dyn Comm) -> Result<Setup, SetupError> {
     Ok(Setup { scene, machines, physics: physics(case), solver: solver(case), decomposition, inventory })
 }
 
-/// The bodies of machines that have a shape, with ids after those of fixed and kinematic bodies and groups after all others.
+/// The bodies of machines that have a shape, with ids after those of fixed and kinematic bodies and groups
+/// after all others.
 fn add_machine_bodies(machines: &[Machine], next_id: &mut u64, scene: &mut Scene) {
     for (number, machine) in machines.iter().enumerate() {
         let model = machine.multibody.model();

@@ -1,4 +1,5 @@
-//! Enumerations whose values have words: declared once, in the room that uses them; the case file names them by these words.
+//! Enumerations whose values have words: declared once, in the room that uses them; the case file names them
+//! by these words.
 
 /// One of a list of words.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,7 +37,8 @@ macro_rules! choices {
 }
 pub(crate) use choices;
 
-/// Lets `Option<$name>` be chosen by words too: those of the enumeration, and first the word for none of them.
+/// Lets `Option<$name>` be chosen by words too: those of the enumeration, and first the word for none of
+/// them.
 macro_rules! choices_or_none {
     ($name:ident, $text:literal, $about:literal) => {
         impl $crate::words::Choose for Option<$name> {

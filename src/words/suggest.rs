@@ -1,7 +1,7 @@
 //! "Did you mean …?": the known word that is nearest to what was written.
 
-/// The candidate with the fewest single-character edits (insert, delete, replace, swap of neighbours) from `word`, if it
-/// is near enough to be meant: at most a third of the letters wrong. The first of equals wins.
+/// The candidate with the fewest single-character edits (insert, delete, replace, swap of neighbours) from
+/// `word`, if it is near enough to be meant: at most a third of the letters wrong. The first of equals wins.
 pub(crate) fn closest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let letters: Vec<char> = word.chars().flat_map(char::to_lowercase).take(64).collect();
     let mut best: Option<(usize, &str)> = None;
@@ -20,8 +20,8 @@ pub(crate) fn closest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>)
 const FEW: usize = 8;
 const NEAREST: usize = 5;
 
-/// "one of …": what could have been meant by `word`. All names in their order if they are few, otherwise the nearest ones and
-/// the number of the others.
+/// "one of …": what could have been meant by `word`. All names in their order if they are few, otherwise the
+/// nearest ones and the number of the others.
 pub(crate) fn one_of<'a>(
     word: &str,
     names: impl Iterator<Item = &'a str>,

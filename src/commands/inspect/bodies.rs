@@ -1,13 +1,15 @@
 //! The bodies that a frame shows: which points and faces belong to which.
 //!
-//! The writer draws part after part, so the points of a part are consecutive and its polygons reach no others. Parts of one
-//! body follow each other and share an `id`. Without that array every part counts as a body of its own.
+//! The writer draws part after part, so the points of a part are consecutive and its polygons reach no
+//! others. Parts of one body follow each other and share an `id`. Without that array every part counts as a
+//! body of its own.
 
 use crate::geometry::Vec3;
 use crate::output::reader::{CellKind, Frame, Numbers};
 use std::ops::Range;
 
-/// A convex part as it is drawn: a closed surface, a square of a wall (one face), or a single point with a radius.
+/// A convex part as it is drawn: a closed surface, a square of a wall (one face), or a single point with a
+/// radius.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
     /// Rows of the frame.
@@ -119,7 +121,8 @@ fn parts(frame: &Frame) -> Vec<Part> {
     parts
 }
 
-/// Volume and centre of a closed surface, by the divergence theorem; none if it is not closed or has no inside.
+/// Volume and centre of a closed surface, by the divergence theorem; none if it is not closed or has no
+/// inside.
 pub fn volume_and_centre(points: &[Vec3], part: &Part) -> Option<(f64, Vec3)> {
     if part.face_count() < 4 {
         return None;

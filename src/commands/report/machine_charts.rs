@@ -1,12 +1,13 @@
-//! The plots of `machines.csv`: for each machine its coordinates, velocities, forces, contact loads, quantities; and, folded away,
-//! joint and cut loads, energies and the error of its loops.
+//! The plots of `machines.csv`: for each machine its coordinates, velocities, forces, contact loads,
+//! quantities; and, folded away, joint and cut loads, energies and the error of its loops.
 //!
-//! Columns are named `<machine>/<what>` or `<machine>.<what>`; `<what>` says by its beginning or end what it is.
+//! Columns are named `<machine>/<what>` or `<machine>.<what>`; `<what>` says by its beginning or end what it
+//! is.
 
 use super::chart::{Chart, Line, Place};
 use crate::commands::inspect::text_table::TextTable;
 
-/// Lines that can be told apart in one plot.
+/// Lines that can be distinguished in one plot.
 const MOST_LINES: usize = 6;
 
 pub fn of_machines(table: &TextTable, time: &[f64]) -> Vec<Chart> {
@@ -148,7 +149,7 @@ mod tests {
                     arm/cut.pin.0,arm/joint.pin.force/x,arm/joint.pin.force/y,arm/joint.pin.force/z,arm/contact.shovel.force/x,\
                     arm/contact.shovel.force/y,arm/contact.shovel.force/z\n1,0.1,1,2,3,30,4,5,6,7,8,0,3,4,2,3,6\n";
         let table = TextTable::parse(text).unwrap();
-        let told: Vec<(String, String, f64)> = of_machines(&table, table.column("time").unwrap())
+        let found: Vec<(String, String, f64)> = of_machines(&table, table.column("time").unwrap())
             .into_iter()
             .map(|chart| (chart.title, chart.lines[0].name.clone(), chart.lines[0].y[0]))
             .collect();
@@ -166,7 +167,7 @@ mod tests {
             ("arm: work of forces", "cylinder", 3.0),
         ];
         let expected = expected.map(|(title, line, y)| (title.to_string(), line.to_string(), y));
-        assert_eq!(told, expected);
+        assert_eq!(found, expected);
     }
 
     #[test]

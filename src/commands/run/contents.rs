@@ -19,7 +19,8 @@ pub(super) fn sections(stepper: &Stepper, comm: &dyn Comm) -> Vec<(String, Vec<u
     vec![(MACHINES.into(), bytes)]
 }
 
-/// The bodies that this rank writes: its own, and on rank 0, which owns the machines, those that all ranks hold.
+/// The bodies that this rank writes: its own, and on rank 0, which owns the machines, those that all ranks
+/// hold.
 pub(super) fn own_bodies<'a>(scene: &'a Scene, comm: &dyn Comm) -> impl Iterator<Item = &'a Body> + use<'a> {
     let common =
         [&scene.state.statics[..], &scene.state.machine_bodies[..]].map(|bodies| match comm.rank() {

@@ -106,8 +106,8 @@ impl RunError {
 
 /// Collective: an error on every rank if there was one on any.
 pub(super) fn agree<T>(comm: &dyn Comm, own: Result<T, RunError>) -> Result<T, RunError> {
-    let told = own.as_ref().err().map(|error| (error.exit_code(), error.to_string()));
-    let bytes = told.map(|(code, message)| [&[code], message.as_bytes()].concat()).unwrap_or_default();
+    let found = own.as_ref().err().map(|error| (error.exit_code(), error.to_string()));
+    let bytes = found.map(|(code, message)| [&[code], message.as_bytes()].concat()).unwrap_or_default();
     let all = comm.all_gather(&bytes);
     let failed = all.iter().enumerate().find_map(|(rank, bytes)| Some((rank, bytes.split_first()?)));
     match (own, failed) {

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 /// Rows of the series that wait in memory at most.
 const SERIES_BATCH: usize = 256;
 
-/// All files that a run may write, beside `checkpoints/`, in the order in which people look at them.
+/// All files that a run may write, beside `checkpoints/`, in the order of interest.
 pub const NAMES: [&str; 8] = [
     "bodies.vtkhdf",
     "contacts.vtkhdf",
@@ -187,8 +187,8 @@ impl<'c> Files<'c> {
         }
     }
 
-    /// Collective: goes on with the files of the run that a checkpoint is of, as they were then. A file that cannot be continued is
-    /// given another name and begun anew; the log says so.
+    /// Collective: continues the files of the run that a checkpoint is of, as they were then. A file that
+    /// cannot be continued is given another name and begun anew; the log says so.
     pub fn resume(
         case: &Case,
         scene: &Scene,
@@ -259,7 +259,7 @@ impl<'c> Files<'c> {
         self.machines.as_mut().map_or(Ok(()), |series| series.add_row(&moment))
     }
 
-    /// Not collective, as `add_row`: brings waiting rows to the files, so that a person who looks finds them.
+    /// Not collective, as `add_row`: brings waiting rows to the files, where readers find them.
     pub fn flush_rows(&mut self) -> Result<(), OutputError> {
         self.series.file.flush()?;
         self.machines.as_mut().map_or(Ok(()), |series| series.file.flush())
@@ -269,8 +269,8 @@ impl<'c> Files<'c> {
         self.bodies.is_some() && self.pictures.is_due(step)
     }
 
-    /// Collective: a picture of the bodies and the contacts of the last step, unless it is there already. After a restart, contacts are known
-    /// from the first step on.
+    /// Collective: a picture of the bodies and the contacts of the last step, unless it is there already.
+    /// After a restart, contacts are known from the first step on.
     pub fn add_picture(&mut self, stepper: &Stepper, contacts_known: bool) -> Result<(), OutputError> {
         let (scene, physics) = (stepper.scene(), stepper.physics());
         if self.pictured == Some(scene.state.step) {
@@ -288,11 +288,11 @@ impl<'c> Files<'c> {
         Ok(())
     }
 
-    /// Collective: writes a checkpoint and returns its digest. What the files hold by now is on the disk before, so that it
-    /// never tells of more than there is.
+    /// Collective: writes a checkpoint and returns its digest. What the files hold by now is on the disk
+    /// before, so that it never claims more than there is.
     ///
-    /// At the end of a run, `before` are the frames before a last picture that no interval asked for: a run that is made longer goes on from
-    /// those, one that is only ended properly from the present ones.
+    /// At the end of a run, `before` are the frames before a last picture outside the interval: a run that is
+    /// made longer continues from those, one that is only ended properly from the present ones.
     pub fn write_checkpoint(
         &mut self,
         stepper: &Stepper,
@@ -360,7 +360,8 @@ impl<'c> Files<'c> {
         Ok(Frames { pictured: self.pictured, images })
     }
 
-    /// Collective: makes the checkpoint of a step `final.h5`, too: a second name of the same file, where the disk can do that.
+    /// Collective: makes the checkpoint of a step `final.h5`, too: a second name of the same file, where the
+    /// disk can do that.
     pub fn name_final(&self, step: u64) -> Result<(), RunError> {
         let (from, to) = (checkpoints::path(&self.directory, step), self.directory.join("final.h5"));
         let aside = self.directory.join("final.h5.tmp");
@@ -413,7 +414,7 @@ pub(super) fn remove_old(directory: &Path, comm: &dyn Comm) -> Result<(), RunErr
     agree(comm, if comm.rank() == 0 { remove_all() } else { Ok(()) })
 }
 
-/// The files of a run that goes on.
+/// The files of a run that continues.
 pub(super) struct OldFiles<'a, 'c> {
     pub directory: &'a Path,
     pub comm: &'c dyn Comm,
@@ -446,7 +447,8 @@ impl OldFiles<'_, '_> {
         Some(agree(self.comm, restored.map_err(RunError::from)))
     }
 
-    /// Collective: opens an old file (`make` with true), or a new one if there is none that could be continued.
+    /// Collective: opens an old file (`make` with true), or a new one if there is none that could be
+    /// continued.
     fn continued<F>(
         &mut self,
         name: &str,

@@ -1,5 +1,5 @@
-//! A run from its case file: the case is read, the cases that make its start file are run first if wanted, the scene is built,
-//! and the steps are made.
+//! A run from its case file: the case is read, the cases that make its start file are run first if wanted,
+//! the scene is built, and the steps are made.
 
 use super::error::RunError;
 use super::{Ending, Log, Options, Restart};
@@ -89,7 +89,7 @@ struct Missing {
     maker: Option<PathBuf>,
 }
 
-/// Collective: rank 0 looks for the start file of a case, and for the case that makes it.
+/// Collective: rank 0 searches for the start file of a case, and for the case that makes it.
 fn missing_start(file: &Path, case: &Case, comm: &dyn Comm) -> Option<Missing> {
     let from = case.start.as_ref()?.from.clone();
     let mut found = Vec::new();

@@ -1,5 +1,5 @@
-//! What a person sees during a run: one line with a bar on a terminal, never longer than the terminal is wide; a table of
-//! lines in a file.
+//! What a person sees during a run: one line with a bar on a terminal, never longer than the terminal is
+//! wide; a table of lines in a file.
 
 use super::statistics::Statistics;
 use crate::step::StepReport;
@@ -27,7 +27,8 @@ pub struct Log {
 }
 
 impl Log {
-    /// mpirun gives ranks a terminal even if its own output goes to a file: with several ranks there are lines only.
+    /// mpirun gives ranks a terminal even if its own output goes to a file: with several ranks there are
+    /// lines only.
     pub fn new(rank: usize, ranks: usize) -> Self {
         Self { writes: rank == 0, terminal: ranks == 1 && std::io::stdout().is_terminal(), bar: None }
     }
@@ -82,7 +83,8 @@ impl Progress {
         Self { first_step, last_step, begun: now, shown: now, shown_step: first_step, headed: false }
     }
 
-    /// Whether something should be shown for the step that has just been made. Depends on the clock: one rank decides for all.
+    /// Whether something should be shown for the step that has just been made. Depends on the clock: one rank
+    /// decides for all.
     pub fn is_due(&self, log: &Log, step: u64) -> bool {
         let waited = self.shown.elapsed();
         if log.terminal {
@@ -130,9 +132,10 @@ fn message(report: &StepReport, kinetic_energy: f64, left: &str, not_converged: 
     )
 }
 
+/// Fits a terminal of 80 columns.
 fn heading() -> String {
     format!(
-        "{:>12}{:>14}{:>10}{:>8}{:>9} {:>10}{:>12}{:>11}",
+        "{:>10}{:>12}{:>10}{:>7}{:>9} {:>10}{:>11}{:>9}",
         "step", "time [s]", "contacts", "sweeps", "residual", "depth [m]", "energy [J]", "left"
     )
 }
@@ -140,7 +143,7 @@ fn heading() -> String {
 fn line(report: &StepReport, kinetic_energy: f64, left: &str) -> String {
     let mark = if report.converged { ' ' } else { '!' };
     format!(
-        "{:>12}{:>14.6}{:>10}{:>8}{:>9.1e}{mark}{:>10.1e}{:>12.2e}{:>11}",
+        "{:>10}{:>12.6}{:>10}{:>7}{:>9.1e}{mark}{:>10.1e}{:>11.2e}{:>9}",
         report.step,
         report.time,
         report.contact_points,
@@ -179,6 +182,7 @@ mod tests {
         let report =
             StepReport { step: 1000, time: 0.5, contact_points: 9211, sweeps: 40, ..Default::default() };
         assert_eq!(line(&report, 1.0, "3:05").chars().count(), heading().chars().count());
+        assert!(heading().chars().count() < 80);
     }
 
     #[test]

@@ -83,8 +83,8 @@ impl Source {
     }
 }
 
-/// The tree of a source, and what is not TOML in it. The rest is read nevertheless: lines that are not TOML are blanked, a
-/// few times over, because the parser gives up behind some mistakes.
+/// The tree of a source, and what is not TOML in it. The rest is read nevertheless: lines that are not TOML
+/// are blanked, a few times over, because the parser gives up behind some mistakes.
 pub(in crate::input) fn parse(source: &Source, index: usize) -> (Value, Vec<CaseError>) {
     let (mut data, errors) = parse_text(&source.text, index);
     let mut bytes = source.text.clone().into_bytes();
@@ -158,9 +158,9 @@ fn table_data(table: &DeTable<'_>, source: usize) -> Data {
     Data::Table(entries)
 }
 
-/// Puts the value of source `index` (an override) at `path`: table keys and, in lists of tables, names or numbers from 1,
-/// joined by points (`solver.tolerance`, `body.floor.position`, `contact.1.friction`). A text that is no TOML value is
-/// taken as a string, so that formulas need no quotes.
+/// Puts the value of source `index` (an override) at `path`: table keys and, in lists of tables, names or
+/// numbers from 1, joined by points (`solver.tolerance`, `body.floor.position`, `contact.1.friction`). A text
+/// that is no TOML value is taken as a string, so that formulas need no quotes.
 pub(in crate::input) fn apply_override(
     root: &mut Value,
     path: &str,

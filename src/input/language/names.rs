@@ -14,11 +14,12 @@ pub(in crate::input) struct Names {
 }
 
 impl Names {
-    /// Reads the `name` of every table and refuses those that come again. A wrong name keeps its place in the list.
+    /// Reads the `name` of every table and refuses those that come again. A wrong name keeps its place in the
+    /// list.
     pub fn collect<'a, 'b: 'a>(tables: impl Iterator<Item = &'a TableReader<'b>>) -> Self {
         let mut names = Self { list: Vec::new(), index: BTreeMap::new() };
         for table in tables {
-            // A name that is told to be wrong can be referred to, so that it is told only once.
+            // A wrong name can be referred to, so that it is reported only once.
             let written = || match table.entry("name").map(|entry| &entry.value.data) {
                 Some(Data::Text(name)) => name.clone(),
                 _ => String::new(),

@@ -1,29 +1,36 @@
-//! Typed access to the tree of a case file. Every mistake is noted and reading goes on, so that all come out at once.
+//! Typed access to the tree of a case file. Every mistake is noted and reading continues, so that all come out
+//! at once.
 //!
-//! A method returns `None` when the key is absent (which has been noted if it is required) or wrong (which has been noted).
-//! What a value may be is looked up in the key lists, never repeated at the call.
+//! A method returns `None` when the key is absent (which has been noted if it is required) or wrong (which
+//! has been noted). What a value may be is looked up in the key lists, never repeated at the call.
 
 use super::document::{Data, Entry, Origin, Source, Value, parse_value};
 use super::errors::{CaseError, ErrorKind};
 use super::keys::{Alternative, Key, Kind, Need, Section, Variant};
-use super::units;
 use super::values;
+use super::{suspicion, units};
 use crate::formula::{Expression, Scope};
 use crate::words::{Choice, Choose, closest, one_of};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Mistakes that are kept; more are only counted.
 const MAXIMUM_ERRORS: usize = 1000;
 
-/// What reading needs throughout: the texts, the names that formulas know, the folder of the case, the mistakes so far.
+/// What reading needs throughout: the texts, the names that formulas know, the folder of the case, the
+/// mistakes so far.
 pub(in crate::input) struct Reader {
     pub sources: Vec<Source>,
     pub scope: RefCell<Scope>,
     pub folder: PathBuf,
     pub errors: RefCell<Vec<CaseError>>,
     pub left_out: Cell<usize>,
+    /// What is allowed but probably not meant.
+    pub warnings: RefCell<Vec<String>>,
+    /// File and line by key path.
+    pub places: RefCell<BTreeMap<String, String>>,
 }
 
 impl Reader {
@@ -40,6 +47,20 @@ impl Reader {
             self.errors.borrow_mut().push(error);
         } else {
             self.left_out.set(self.left_out.get() + 1);
+        }
+    }
+
+    /// Notes a number that is probably not what was meant. Defaults stand in no source and are never
+    /// suspicious.
+    pub fn consider(&self, origin: &Origin, path: &str, unit: &str, number: f64) {
+        let Some((hint, place)) = suspicion::about(path, unit, number).zip(self.place(origin)) else {
+            return;
+        };
+        let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+        let warning = format!("{place}: {path}: found {number}{unit}, {hint}");
+        let mut warnings = self.warnings.borrow_mut();
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
         }
     }
 
@@ -274,7 +295,7 @@ impl<'a> TableReader<'a> {
             (None, Need::Default(text)) => Cow::Owned(parse_value(text, usize::MAX)?),
             (None, _) => return None,
         };
-        Some(Field { reader: self.reader, value, path: self.join(name), kind: &key.kind })
+        Some(Field { reader: self.reader, value, path: self.join(name), kind: &key.kind, unit: key.unit })
     }
 
     pub fn number(&self, name: &str) -> Option<f64> {
@@ -339,6 +360,8 @@ pub(in crate::input) struct Field<'a> {
     pub value: Cow<'a, Value>,
     pub path: String,
     pub kind: &'static Kind,
+    /// As the key lists say it.
+    pub unit: &'static str,
 }
 
 impl Field<'_> {

@@ -5,7 +5,7 @@ use crate::input::bodies::build::refused;
 use crate::input::bodies::shapes::{MAXIMUM_PARTS, ReadShapes, read_part, too_many};
 use crate::input::build::Users;
 use crate::input::case::ClusterPart;
-use crate::input::language::document::{Data, Value};
+use crate::input::language::document::Data;
 use crate::input::language::errors::ErrorKind;
 use crate::input::language::keys::{Kind, Range};
 use crate::input::language::names::Names;
@@ -40,11 +40,14 @@ pub(in crate::input) fn read_machines(
     machines.into_iter().collect()
 }
 
-/// File and line of each named table in a list.
-fn places_of(table: &TableReader, key: &str) -> Vec<(String, String)> {
-    let Some(Data::List(items)) = table.entry(key).map(|entry| &entry.value.data) else { return Vec::new() };
-    let place = |item: &Value| Some((item.name()?.to_string(), table.reader.place(&item.origin)?));
-    items.iter().filter_map(place).collect()
+/// Keeps file and line of each cut, for errors that come up when the machine is assembled or moves.
+fn keep_places(table: &TableReader) {
+    let Some(Data::List(items)) = table.entry("cut").map(|entry| &entry.value.data) else { return };
+    for item in items {
+        if let Some((name, place)) = item.name().zip(table.reader.place(&item.origin)) {
+            table.reader.places.borrow_mut().insert(format!("{}.cut.{name}", table.path), place);
+        }
+    }
 }
 
 fn read_machine(
@@ -74,6 +77,7 @@ fn read_machine(
     }
     check_tree(&body_tables, &body_names.list, &joint_tables);
     let cuts = read_cuts(table, &parts);
+    keep_places(table);
     let phase_tables = table.tables("phase");
     parts.phases = Names::collect(phase_tables.iter()).list;
     let phase_values = read_quantities(table, "phase_values", &mut parts);
@@ -93,7 +97,6 @@ fn read_machine(
         ground_points: ground_points?,
         joints: joints.into_iter().collect::<Option<_>>()?,
         cuts: cuts?,
-        cut_places: places_of(table, "cut"),
         prescribed: prescribed?,
         forces: forces?,
         phase_values: phase_values?,
@@ -106,14 +109,14 @@ fn read_machine(
         contact_velocity: contact_velocity?,
     };
     add_users(&machine, number, &body_tables, users);
-    // What the machine room finds is told only if nothing else is wrong: it would find that again.
+    // What the machine room finds is reported only if nothing else is wrong: it would find that again.
     if mistakes() == before {
         try_out(table, &machine);
     }
     Some(machine)
 }
 
-/// Built once without laws; a mistake is told at the part that it is about.
+/// Built once without laws; a mistake is reported at the part that it is about.
 fn try_out(table: &TableReader, machine: &CaseMachine) {
     let outline = |body: &MachineBody| {
         let mut spec = BodySpec::new(

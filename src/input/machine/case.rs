@@ -18,8 +18,6 @@ pub struct CaseMachine {
     pub ground_points: Vec<(String, Vec3)>,
     pub joints: Vec<JointSpec>,
     pub cuts: Vec<CutSpec>,
-    /// Where each cut stands in the case: file and line, by name.
-    pub cut_places: Vec<(String, String)>,
     /// Coordinate and its position as a formula of t.
     pub prescribed: Vec<(String, Expression)>,
     pub forces: Vec<(String, MachineForce)>,
@@ -91,12 +89,6 @@ choices! {
 }
 
 impl CaseMachine {
-    /// File, line and key of a cut.
-    pub fn place_of_cut(&self, cut: &str) -> Option<String> {
-        let (name, place) = self.cut_places.iter().find(|(name, _)| name == cut)?;
-        Some(format!("{place}: machine.{}.cut.{name}", self.name))
-    }
-
     /// What its controller decides.
     pub fn decisions(&self) -> Decisions<'_> {
         let quantities = self.named_formulas().collect();
@@ -108,7 +100,8 @@ impl CaseMachine {
         self.phase_values.iter().chain(&self.quantities).map(|(name, formula)| (name.as_str(), formula))
     }
 
-    /// The description of the machine with these bodies, in the order of the case, and with laws as `law` makes them.
+    /// The description of the machine with these bodies, in the order of the case, and with laws as `law`
+    /// makes them.
     pub fn builder(&self, bodies: Vec<BodySpec>, law: impl Fn(&MachineLaw) -> Law) -> MultibodyBuilder {
         let mut builder = MultibodyBuilder::new(&self.name);
         for body in bodies {

@@ -10,12 +10,13 @@ use crate::words::{closest, one_of};
 
 pub(in crate::input) const GROUND: &str = "ground";
 
-/// What can be referred to in one machine. Wrong parts are in it, too, so that their mistakes are told once.
+/// What can be referred to in one machine. Wrong parts are in it, too, so that their mistakes are reported once.
 pub(in crate::input) struct MachineNames {
     /// With their points, none if the body is wrong; the ground comes last.
     pub bodies: Vec<(String, Option<Vec<NamedPoint>>)>,
     pub coordinates: Vec<Coordinate>,
-    /// Whether all bodies are right and all joints have a kind that is known: if not, nothing can be said about formulas.
+    /// Whether all bodies are right and all joints have a kind that is known: if not, nothing can be said
+    /// about formulas.
     pub complete: bool,
     pub quantities: Vec<String>,
     pub phases: Vec<String>,
@@ -94,7 +95,8 @@ impl MachineNames {
         }
     }
 
-    /// The place of a coordinate in the list; `joint.angle` and `joint.slide` also name the only coordinate of a joint.
+    /// The place of a coordinate in the list; `joint.angle` and `joint.slide` also name the only coordinate
+    /// of a joint.
     pub fn coordinate(&self, field: &Field, value: &Value) -> Option<usize> {
         let name = word(field, value)?;
         let named = |name: &str| self.coordinates.iter().position(|coordinate| coordinate.name == name);

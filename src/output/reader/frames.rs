@@ -1,7 +1,7 @@
 //! Reading temporal VTKHDF PolyData, step by step: the layout is in `polydata.rs`.
 //!
-//! All parts of a step come as one, points in the order of the file. Only steps below `NSteps` are looked at: what lies
-//! beyond was being written when somebody stopped it.
+//! All parts of a step come as one, points in the order of the file. Only steps below `NSteps` are read:
+//! what lies beyond was being written when somebody stopped it.
 
 use super::numbers::components;
 use super::{Numbers, open_file};
@@ -151,7 +151,8 @@ impl FrameFile {
         Ok(Frame { time, points: positions, arrays, connectivity, ends })
     }
 
-    /// All cells, their corners counted from the first point of the step; and for each, where its corners end.
+    /// All cells, their corners counted from the first point of the step; and for each, where its corners
+    /// end.
     #[allow(clippy::type_complexity)] // two tables of four kinds
     fn cells(
         &self,

@@ -6,7 +6,8 @@ use crate::scene::Body;
 
 /// The body's points in the order of `bodies.vtkhdf`, if it was drawn there with `count` points.
 ///
-/// None if no way of drawing spheres makes that number, or if the body has a half-space, whose square depends on the scene.
+/// None if no way of drawing spheres makes that number, or if the body has a half-space, whose square depends
+/// on the scene.
 pub fn reference_points(body: &Body, count: usize) -> Option<Vec<Vec3>> {
     let has_plane = body.shape.parts().any(|(_, convex)| matches!(convex, Convex::HalfSpace));
     if has_plane {

@@ -15,7 +15,7 @@ pub fn build(case: &Case) -> Result<Vec<Machine>, SetupError> {
     let time = case.simulation.start_time;
     let start = |described: &CaseMachine| {
         let blueprint = Blueprint::new(case, described)?;
-        let problem = |problem| fault(described, problem);
+        let problem = |problem| fault(case, described, problem);
         let multibody = Multibody::new(blueprint.model(described)?, time).map_err(problem)?;
         let state = ControllerState { phase: 0, phase_start: time };
         let mut built = blueprint.finish(described, multibody, state)?;
@@ -26,8 +26,8 @@ pub fn build(case: &Case) -> Result<Vec<Machine>, SetupError> {
 }
 
 /// With the place of the cut that it is about.
-fn fault(described: &CaseMachine, problem: MultibodyError) -> SetupError {
-    let place = problem.cut().and_then(|cut| described.place_of_cut(cut));
+fn fault(case: &Case, described: &CaseMachine, problem: MultibodyError) -> SetupError {
+    let place = problem.cut().and_then(|cut| case.place_of_cut(&described.name, cut));
     SetupError::Machine { machine: described.name.clone(), place, problem }
 }
 
@@ -39,7 +39,7 @@ pub fn restore(case: &Case, saved: &[SavedMachine]) -> Result<Vec<Machine>, Setu
     }
     let resume = |(described, saved): (&CaseMachine, &SavedMachine)| {
         let blueprint = Blueprint::new(case, described)?;
-        let problem = |problem| fault(described, problem);
+        let problem = |problem| fault(case, described, problem);
         let multibody =
             Multibody::restore(blueprint.model(described)?, saved.multibody.clone()).map_err(problem)?;
         blueprint.finish(described, multibody, saved.controller)

@@ -1,5 +1,5 @@
-//! The columns of `machines.csv`: coordinates, forces, quantities and phase of each machine, and what its joints, cuts and
-//! contacts carry. Forces are means over the step before the row.
+//! The columns of `machines.csv`: coordinates, forces, quantities and phase of each machine, and what its
+//! joints, cuts and contacts carry. Forces are means over the step before the row.
 
 use super::Value::{Integer, Real, Vector};
 use super::{At, Entry, Group, Layout, entry, numbered, single};

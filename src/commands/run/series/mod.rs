@@ -1,7 +1,7 @@
 //! The time series of a run: which columns they have, and what stands in a row.
 //!
-//! A column is one [`Entry`]: name, unit, meaning and value. `scene.rs` has those of `series.csv`, `machines.rs` those of
-//! `machines.csv`; `docs/series.md` is made from the same lists.
+//! A column is one [`Entry`]: name, unit, meaning and value. `scene.rs` has those of `series.csv`,
+//! `machines.rs` those of `machines.csv`; `docs/series.md` is made from the same lists.
 
 mod machines;
 mod manual;

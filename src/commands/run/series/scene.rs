@@ -1,4 +1,5 @@
-//! The columns of `series.csv`: the solve of each step, energies and momenta, forces on walls and tools, watched regions.
+//! The columns of `series.csv`: the solve of each step, energies and momenta, forces on walls and tools,
+//! watched regions.
 
 use super::Value::{Integer, Real, Vector};
 use super::{Group, entry, numbered, single};
