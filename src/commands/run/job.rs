@@ -106,8 +106,9 @@ fn missing_start(file: &Path, case: &Case, comm: &dyn Comm) -> Option<Missing> {
 
 /// The case beside `case` whose name is that of the directory in which `from` is to be.
 fn maker_of(from: &Path, case: &Path) -> Option<PathBuf> {
-    let directory = from.parent()?.file_name()?;
-    let maker = case.with_file_name(directory).with_added_extension("toml");
+    let mut name = from.parent()?.file_name()?.to_os_string();
+    name.push(".toml");
+    let maker = case.with_file_name(name);
     (from.file_name() == Some(OsStr::new(FINAL_STATE)) && maker != case && maker.is_file()).then_some(maker)
 }
 

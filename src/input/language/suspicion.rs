@@ -115,7 +115,7 @@ mod tests {
             ("simulation.time_step", "s", 0.5, "times are in s"),
             ("contact.1.friction", "", 35.0, "tangent"),
             ("simulation.gravity", "m/s²", -9810.0, "m/s²"),
-            ("body.a.rotation.degrees", "degrees", 1.5708, "in rad"),
+            ("body.a.rotation.degrees", "degrees", std::f64::consts::FRAC_PI_2, "in rad"),
             ("machine.m.joint.j.position", "rad", 90.0, "pi/2"),
             ("machine.m.joint.j.velocity", "rad/s", 3000.0, "rpm"),
         ] {

@@ -69,11 +69,10 @@ const UNITS: [(&str, f64, f64); 62] = [
 /// "found …, expected …" if the text is a number with a unit, which is not a name that formulas know.
 pub(super) fn explain(text: &str, is_known: impl Fn(&str) -> bool) -> Option<String> {
     let text = text.trim().trim_matches('"').trim();
-    // Not into the exponent: in "1e-3 m" it belongs to the number.
-    let numeric = |place: &usize| text[..*place].trim_end().parse::<f64>().is_ok();
-    let ends = text.char_indices().map(|(place, _)| place).filter(|place| *place > 0);
-    let split = ends.filter(numeric).last()?;
-    let (number, unit) = (text[..split].trim_end().parse::<f64>().ok()?, text[split..].trim());
+    // The longest beginning that is a number: in "1e-3 m" the exponent belongs to it.
+    let places = text.char_indices().map(|(place, _)| place).filter(|place| *place > 0);
+    let number = |place: usize| Some((text[..place].trim_end().parse::<f64>().ok()?, text[place..].trim()));
+    let (number, unit) = places.rev().find_map(number)?;
     if is_known(unit) {
         return None;
     }
