@@ -6,7 +6,8 @@ use breccia::commands::report::ReportArguments;
 use breccia::commands::run::Restart;
 use breccia::commands::solve::SolveArguments;
 use breccia::solve::Instructions;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
 use std::num::NonZeroU16;
 use std::path::PathBuf;
 
@@ -103,8 +104,8 @@ pub struct RunArguments {
     pub threads: Option<NonZeroU16>,
     /// Instructions of the processor for the contact solve, the best that it has if not given. The result is
     /// the same.
-    #[arg(long, value_name = "SET")]
-    pub instructions: Option<InstructionSet>,
+    #[arg(long, value_name = "SET", value_parser = instructions())]
+    pub instructions: Option<Instructions>,
     /// Writes a copy of summary.json here.
     #[arg(long, value_name = "FILE.json")]
     pub summary: Option<PathBuf>,
@@ -137,24 +138,19 @@ pub struct RunArguments {
     pub verify: bool,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-pub enum InstructionSet {
-    /// Eight numbers at a time.
-    Avx512,
-    /// Four, with fused products.
-    Avx2,
-    /// What every processor has: many times slower on x86, to compare.
-    Plain,
-}
+const INSTRUCTIONS: [(&str, Instructions, &str); 3] = [
+    ("avx512", Instructions::Avx512, "Eight numbers at a time"),
+    ("avx2", Instructions::Avx2, "Four, with fused products"),
+    ("plain", Instructions::Plain, "What every processor has: many times slower on x86, to compare"),
+];
 
-impl InstructionSet {
-    pub fn instructions(self) -> Instructions {
-        match self {
-            Self::Avx512 => Instructions::Avx512,
-            Self::Avx2 => Instructions::Avx2,
-            Self::Plain => Instructions::Plain,
-        }
-    }
+fn instructions() -> impl TypedValueParser<Value = Instructions> {
+    let values = INSTRUCTIONS.map(|(name, _, about)| PossibleValue::new(name).help(about));
+    PossibleValuesParser::new(values).map(|text| {
+        let known = INSTRUCTIONS.iter().find(|(name, _, _)| *name == text);
+        // The parser has refused all other words.
+        known.map_or_else(Instructions::best, |(_, set, _)| *set)
+    })
 }
 
 fn assignment(text: &str) -> Result<(String, String), String> {

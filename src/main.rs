@@ -237,14 +237,14 @@ fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Endi
 /// Collective: the processors of some ranks may have less than those of others.
 fn choose_instructions(arguments: &RunArguments, comm: &dyn Comm) -> Result<(), RunError> {
     let Some(set) = arguments.instructions else { return Ok(()) };
-    let mut lacking = [i64::from(!set.instructions().choose())];
+    let mut lacking = [i64::from(!set.choose())];
     comm.sum_i64(&mut lacking);
     if lacking == [0] {
         return Ok(());
     }
-    let (wanted, best) = (set.instructions(), Instructions::best());
+    let best = Instructions::best();
     Err(RunError::Options(format!(
-        "--instructions {wanted}: not every processor here has them; that of rank 0 has {best} at best"
+        "--instructions {set}: not every processor here has them; that of rank 0 has {best} at best"
     )))
 }
 
