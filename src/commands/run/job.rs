@@ -46,7 +46,7 @@ fn run_after(
 ) -> Result<Ending, RunError> {
     let case = read_case_with(&job.case, &job.set);
     let case = setup::agree(comm, case.map_err(|errors| SetupError::Case(errors.to_string())))?;
-    let options = Options { case_text: case_text(job, &case), ..job.options.clone() };
+    let mut options = Options { case_text: case_text(job, &case), ..job.options.clone() };
     super::check_same(&options, comm)?;
     job.opening.iter().for_each(|line| log.say(line));
     log.say(&format!("{}: {}", job.case.display(), case.title));
@@ -60,6 +60,8 @@ fn run_after(
                 if ending != Ending::Finished {
                     return Ok(ending);
                 }
+                // The time of the other runs does not count as set-up of this one.
+                options.begun = Instant::now();
             }
             setup::build(&case, comm)?
         }
