@@ -293,5 +293,5 @@ impl Loads {
 
 fn error(machine: &Machine, problem: MultibodyError) -> StepError {
     let machine = machine.multibody.model().name().to_string();
-    StepError::Machine { machine, problem: problem.to_string() }
+    StepError::Machine { machine, cut: problem.cut().map(str::to_string), problem: problem.to_string() }
 }

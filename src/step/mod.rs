@@ -62,7 +62,12 @@ pub struct StepReport {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum StepError {
     #[error("machine {machine:?}: {problem}")]
-    Machine { machine: String, problem: String },
+    Machine {
+        machine: String,
+        /// Of the loop that it is about.
+        cut: Option<String>,
+        problem: String,
+    },
     #[error("the contact problem cannot be solved by this method: {problem}")]
     Solver { problem: String },
 }

@@ -100,7 +100,7 @@ fn every_solver_satisfies_the_law() {
             let problem = heap_problem(contacts, dimension, seed);
             let system = problem.assemble().unwrap();
             let (h, m) = (dense(&problem.h), dense(&problem.m));
-            for method in Method::ALL {
+            for &method in Method::ALL {
                 let outcome = solve(&system, method, BUDGET, None);
                 assert!(
                     outcome.converged,
@@ -154,7 +154,7 @@ fn a_box_on_a_plane_has_a_closed_form() {
             bilateral: None,
         };
         let expected = (push - friction).max(0.0);
-        for method in Method::ALL {
+        for &method in Method::ALL {
             let outcome = solve(&problem.assemble().unwrap(), method, BUDGET, None);
             assert!(outcome.converged, "{}", method.name());
             let v = problem.recover(&ContactSystem::flatten(&outcome.impulses, 3)).unwrap().velocities;
@@ -274,7 +274,7 @@ fn problems_with_nothing_to_do() {
     open.w.iter_mut().step_by(3).for_each(|value| *value = 50.0);
     for problem in [empty, open] {
         let system = problem.assemble().unwrap();
-        for method in Method::ALL {
+        for &method in Method::ALL {
             let outcome = solve(&system, method, BUDGET, None);
             assert!(outcome.converged && outcome.sweeps == 0, "{}", method.name());
             assert!(outcome.impulses.iter().flatten().all(|&value| value == 0.0));
@@ -284,7 +284,7 @@ fn problems_with_nothing_to_do() {
 
 #[test]
 fn names_find_their_methods() {
-    for method in Method::ALL {
+    for &method in Method::ALL {
         assert_eq!(Method::by_name(method.name()), Some(method));
     }
     assert_eq!(Method::by_name("newton"), None);
