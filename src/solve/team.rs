@@ -1,11 +1,13 @@
 //! Threads that stay awake through a solve.
 //!
-//! A colour of a middling problem takes a thread some fifty microseconds, and waking a sleeping one takes as long. So the helpers of a solve are woken once,
-//! at its start, and then look for work without sleeping until it is over.
+//! A colour of a middling problem takes a thread some fifty microseconds, and waking a sleeping one takes as
+//! long. So the helpers of a solve are woken once, at its start, and then look for work without sleeping
+//! until it is over.
 //!
-//! Work comes in *rounds* of so many parts. The leader, whose thread calls [`Team::run`], puts a round on the table; whoever is there takes parts of it, each
-//! beginning with those that are its own by right, so that the same data stays in the same caches; the leader waits for the parts that others have taken. A
-//! helper that never comes (its thread may be busy elsewhere, or not have a core) holds nobody up.
+//! Work comes in *rounds* of so many parts. The leader, whose thread calls [`Team::run`], puts a round on the
+//! table; whoever is there takes parts of it, each beginning with those that are its own by right, so that
+//! the same data stays in the same caches; the leader waits for the parts that others have taken. A helper
+//! that never comes (its thread may be busy elsewhere, or not have a core) holds nobody up.
 
 use std::cell::UnsafeCell;
 use std::hint::spin_loop;
@@ -15,7 +17,8 @@ use std::time::Duration;
 /// Parts of a round for each member: more than one, so that one that is late is helped by the others.
 const PARTS_EACH: usize = 2;
 
-/// Looks at the table before a waiting thread lets others have its core, and such pauses before it begins to nap.
+/// Looks at the table before a waiting thread lets others have its core, and such pauses before it begins to
+/// nap.
 const LOOKS: u32 = 2000;
 const PAUSES: u32 = 200;
 const NAP: Duration = Duration::from_micros(20);
@@ -45,8 +48,8 @@ pub struct Team {
     broken: AtomicBool,
 }
 
-/// What the leader writes and helpers read. Apart from everything else, as parts are: where two threads write to the same line of memory, each waits for
-/// the other's cache.
+/// What the leader writes and helpers read. Apart from everything else, as parts are: where two threads write
+/// to the same line of memory, each waits for the other's cache.
 #[repr(align(128))]
 struct Table {
     /// Number of the last round.
@@ -103,7 +106,8 @@ impl Team {
         self.size
     }
 
-    /// Does `work` with each item of `list`, in slices, on all members that are there. For the thread that leads only.
+    /// Does `work` with each item of `list`, in slices, on all members that are there. For the thread that
+    /// leads only.
     pub fn share<T: Sync>(&self, list: &[T], work: impl Fn(&[T]) + Sync) {
         self.run(&|share| work(share.of(list)));
     }
@@ -269,7 +273,8 @@ mod tests {
 
     #[test]
     fn helpers_that_never_come_hold_nobody_up() {
-        // Two teams at once on a pool of one thread: the helpers of one occupy it until its leader, who waits for the other's, is done.
+        // Two teams at once on a pool of one thread: the helpers of one occupy it until its leader, who waits
+        // for the other's, is done.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
         let sum = |team: &Team| team.gather(|share| share.of(&numbers()).iter().sum::<u64>()).sum::<u64>();
         let total = pool.install(|| with(4, |outer| with(4, |inner| sum(inner)) + sum(outer)));

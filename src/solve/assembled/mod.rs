@@ -4,8 +4,8 @@
 //! u = W r + q,      û = u + μ ‖u_t‖ n,      K* ∋ û ⊥ r ∈ K        for each contact
 //! ```
 //!
-//! [`LocalProblem`] and [`GlobalProblem`] are what a file says; [`ContactSystem`] is what is solved. Nothing here is parallel and everything is
-//! a pure function of its input.
+//! [`LocalProblem`] and [`GlobalProblem`] are what a file says; [`ContactSystem`] is what is solved. Nothing
+//! here is parallel and everything is a pure function of its input.
 
 mod auto;
 pub mod blocks;

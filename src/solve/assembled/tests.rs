@@ -22,8 +22,8 @@ impl Numbers {
     }
 }
 
-/// Bodies in a chain that touch their neighbours and a floor at random points with random normals: in global form. Several contacts
-/// between two bodies make W singular.
+/// Bodies in a chain that touch their neighbours and a floor at random points with random normals: in global
+/// form. Several contacts between two bodies make W singular.
 pub fn heap_problem(contacts: usize, dimension: usize, seed: u64) -> GlobalProblem {
     let mut numbers = Numbers(seed);
     let freedoms = if dimension == 3 { 6 } else { 3 };
@@ -92,7 +92,8 @@ fn dense(matrix: &Sparse) -> DMatrix<f64> {
 
 const BUDGET: Budget = Budget { tolerance: 1e-10, sweeps: 200_000 };
 
-/// Newton and its fallback solve what plain sweeps may not; all of them satisfy the law contact by contact, measured anew here.
+/// Newton and its fallback solve what plain sweeps may not; all of them satisfy the law contact by contact,
+/// measured anew here.
 #[test]
 fn every_solver_satisfies_the_law() {
     for (contacts, dimension) in [(1, 3), (7, 3), (40, 3), (1, 2), (9, 2), (40, 2)] {
@@ -167,7 +168,8 @@ fn a_box_on_a_plane_has_a_closed_form() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// W and q of the sparse elimination against dense matrices, with and without bilateral constraints, M not block diagonal.
+    /// W and q of the sparse elimination against dense matrices, with and without bilateral constraints, M
+    /// not block diagonal.
     #[test]
     fn elimination_agrees_with_dense_matrices(seed: u64, constraints in 0usize..4, couplings in 0usize..20) {
         let mut problem = heap_problem(9, 3, seed);
@@ -219,7 +221,8 @@ proptest! {
     }
 }
 
-/// The local form with V, R and s has λ eliminated: the velocity of any impulses is the same with λ and without.
+/// The local form with V, R and s has λ eliminated: the velocity of any impulses is the same with λ and
+/// without.
 #[test]
 fn local_constraints_are_eliminated() {
     let mut numbers = Numbers(3);
