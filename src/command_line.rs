@@ -5,7 +5,7 @@ use breccia::commands::inspect::info::InfoArguments;
 use breccia::commands::report::ReportArguments;
 use breccia::commands::run::Restart;
 use breccia::commands::solve::SolveArguments;
-use breccia::solve::Instructions;
+use breccia::lanes::Instructions;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use std::num::NonZeroU16;

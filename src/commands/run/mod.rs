@@ -453,8 +453,10 @@ impl Run<'_> {
     /// A step that could not be made, on all ranks.
     fn failed(&self, source: StepError) -> RunError {
         let step = self.stepper.scene().state.step + 1;
-        let StepError::Machine { machine, cut, .. } = &source;
-        let place = cut.as_ref().and_then(|cut| self.case.place_of_cut(machine, cut));
+        let place = match &source {
+            StepError::Machine { machine, cut: Some(cut), .. } => self.case.place_of_cut(machine, cut),
+            _ => None,
+        };
         RunError::Step { step, time: self.stepper.physics().time(step), place, source }
     }
 
