@@ -8,7 +8,7 @@
 //! | revolute | angle | its rate |
 //! | prismatic | slide | its rate |
 //! | cylindrical | slide, angle | rates |
-//! | universal | angle about `first` (fixed in the parent), then about `second` (fixed in the child) | rates |
+//! | universal | angle about `first` (fixed in the parent), then `second` (fixed in the child) | rates |
 //! | planar | x along `first`, y along `normal × first` (parent axes), angle about `normal` | rates |
 //! | spherical | quaternion (w, x, y, z) | angular velocity in child-side axes |
 //! | free | position (parent-side axes), quaternion | its rate, angular velocity in child-side axes |

@@ -3,9 +3,9 @@
 //! With prescribed velocities `v_p` beside the independent `v_u` and dependent `v_v`,
 //!
 //! ```text
-//! v  = B v_u + d          B = [1; B_vu; 0]     B_vu = −J_v⁻¹ J_u      d = [0; −J_v⁻¹ J_p v_p; v_p]         (20)
-//! dv = B dv_u + a dt      a = [0; −J_v⁻¹ (dJ/dt v + J_p a_p); a_p]                                          (24)
-//! M_red = Bᵀ M B          f_red = Bᵀ (f − M a)                                                             (25), (26)
+//! v  = B v_u + d          B = [1; B_vu; 0]     B_vu = −J_v⁻¹ J_u      d = [0; −J_v⁻¹ J_p v_p; v_p]  (20)
+//! dv = B dv_u + a dt      a = [0; −J_v⁻¹ (dJ/dt v + J_p a_p); a_p]                               (24)
+//! M_red = Bᵀ M B          f_red = Bᵀ (f − M a)                                              (25), (26)
 //! ```
 
 use super::dense::{Lu, cholesky, cholesky_inverse};

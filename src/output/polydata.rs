@@ -3,7 +3,8 @@
 //! ```text
 //! /VTKHDF  @Version = {2, 0}  @Type = "PolyData"
 //!   NumberOfPoints[parts]  Points[n, 3]  PointData/<array>
-//!   {Vertices, Lines, Polygons, Strips}/{NumberOfCells, NumberOfConnectivityIds}[parts], Connectivity, Offsets
+//!   {Vertices, Lines, Polygons, Strips}/
+//!     {NumberOfCells, NumberOfConnectivityIds}[parts], Connectivity, Offsets
 //!   Steps @NSteps  Values, PartOffsets, NumberOfParts, PointOffsets [steps]
 //!     CellOffsets, ConnectivityIdOffsets [steps, 4]  PointDataOffsets/<array> [steps]
 //! ```

@@ -5,7 +5,8 @@
 //! 0  "breccia state\0\0\0"    16 bytes
 //! 16 version                  u64, little-endian, as all that follows
 //! 24 length of the file       u64
-//! 32 sum                      u128: over blocks of 1 MiB from byte 512 on, the wrapping sum of xxh3-128(block, index)
+//! 32 sum                      u128: over blocks of 1 MiB from byte 512 on,
+//!                             the wrapping sum of xxh3-128(block, index)
 //! 48 zeros
 //! ```
 //!

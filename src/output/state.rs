@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! seal (512 bytes, see `seal`)
-//! /header  JSON text: code version, hash of the case, digest, names of groups, materials, extra values, sections, attachments
+//! /header  JSON text: code version, hash of the case, digest, names of groups, materials, extra values,
+//!          sections, attachments
 //! /case    text      /time, /step  one number each      /extra/<name>
 //! /sections/<name>     bytes that belong to the physical state, known to their makers only: machines
 //! /attachments/<name>  bytes that do not: what a restart needs to continue the files of a run

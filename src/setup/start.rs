@@ -4,7 +4,8 @@
 //! between them and fixed or kinematic bodies of the same name, come along as a warm start; the others act on
 //! bodies that are not here any more. Copies follow with the ids behind them, and start cold.
 //!
-//! Rows of a state file stand in any order. Every rank takes a share of them and sends all others the old ids that it holds, as runs of consecutive ids: the table that translates ids and finds who holds a body.
+//! Rows of a state file stand in any order. Every rank takes a share of them and sends all others the old ids
+//! that it holds, as runs of consecutive ids: the table that translates ids and finds who holds a body.
 
 use super::error::{SetupError, agree};
 use super::solids::set_velocity;

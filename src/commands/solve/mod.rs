@@ -19,7 +19,7 @@ use std::time::Instant;
 ///
 /// Solvers:
 ///   auto         sweeps first, Newton where they are slow (the default)
-///   nsgs         plain nonsmooth Gauss-Seidel, contact by contact in the order of the file, each solved exactly
+///   nsgs         plain Gauss-Seidel, contact by contact in the order of the file, each solved exactly
 ///   nncg         the same, accelerated by a nonlinear conjugate gradient
 ///   prox-newton  proximal points by a nonsmooth Newton method with a sparse factorisation
 ///

@@ -1,5 +1,5 @@
-//! Typed access to the tree of a case file. Every mistake is noted and reading continues, so that all come out
-//! at once.
+//! Typed access to the tree of a case file. Every mistake is noted and reading continues, so that all come
+//! out at once.
 //!
 //! A method returns `None` when the key is absent (which has been noted if it is required) or wrong (which
 //! has been noted). What a value may be is looked up in the key lists, never repeated at the call.

@@ -10,7 +10,8 @@ use crate::words::{closest, one_of};
 
 pub(in crate::input) const GROUND: &str = "ground";
 
-/// What can be referred to in one machine. Wrong parts are in it, too, so that their mistakes are reported once.
+/// What can be referred to in one machine. Wrong parts are in it, too, so that their mistakes are reported
+/// once.
 pub(in crate::input) struct MachineNames {
     /// With their points, none if the body is wrong; the ground comes last.
     pub bodies: Vec<(String, Option<Vec<NamedPoint>>)>,

@@ -5,7 +5,8 @@
 //! /fclib_local  spacedim, W/, [V/, R/], vectors/{q, mu, [s]}, [info/]
 //! /fclib_global spacedim, M/, H/, [G/], vectors/{f, w, mu, [b]}, [info/]
 //! matrix        {m, n, nz, nzmax} int32[1], p int32, i int32, x float64
-//!               nz = −2: by rows (p: m + 1 starts, i: columns), −1: by columns (p: n + 1 starts, i: rows), ≥ 0: triplets (i: rows, p: columns)
+//!               nz = −2: by rows (p: m + 1 starts, i: columns), −1: by columns (p: n + 1 starts, i: rows),
+//!               ≥ 0: triplets (i: rows, p: columns)
 //! info          {title, description, math_info} strings
 //! /solution     u, r, [v], [l]
 //! /guesses      number_of_guesses, 1/, 2/, … each like /solution
