@@ -199,10 +199,7 @@ fn compare_poses(seen: &TextTable, bodies: &[Body], near: f64) {
 #[test]
 fn numpy_and_vtk_read_what_is_exported() {
     let Some(python) = python() else {
-        println!(
-            "skipped: no Python with VTK and NumPy (python3 -m venv .venv && .venv/bin/pip install vtk numpy)"
-        );
-        return;
+        return support::skip::test("no Python with VTK and NumPy (make setup)");
     };
     let (kept, out) = fallen("readers");
     let path = |name: &str| kept.file(name).display().to_string();

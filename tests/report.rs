@@ -252,8 +252,7 @@ fn the_page_works_in_a_real_browser() {
     page(&out);
     let html = out.join("report.html");
     let Some((dom, complaints)) = in_browser(&html, &kept.file("profile"), &[]) else {
-        println!("skipped: no chromium (make setup-browser installs it)");
-        return;
+        return support::skip::test("no chromium (make setup-browser installs it)");
     };
     assert_eq!(complaints, "", "the browser complains");
     // Plots were drawn by breccia and given their cursors by the script.

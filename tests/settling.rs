@@ -26,8 +26,7 @@ fn settled_stones_stay() {
 #[test]
 fn falling_stones_come_to_rest() {
     if !soak() {
-        println!("skipped: set BRECCIA_SOAK=1 (make soak), it takes some minutes");
-        return;
+        return support::skip::test("needs BRECCIA_SOAK (make soak): it takes some minutes");
     }
     let directory = Directory::new("falling");
     run(&project("inputs/stones1000.toml"), 1, &directory.0, &[]);

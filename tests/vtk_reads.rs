@@ -1,7 +1,12 @@
 //! Files written by 1, 2 and 3 real MPI ranks, read by VTK's own reader and by the state reader.
 //!
 //! The test starts itself under `mpirun`: the ignored test `role_write` is one rank's part. VTK is the one of
-//! `BRECCIA_PYTHON`, `.venv/bin/python` or `python3`, whichever has it first; without any the VTK part says that it was skipped.
+//! `BRECCIA_PYTHON`, `.venv/bin/python` or `python3`, whichever has it first; without any the VTK part counts
+//! as skipped.
+
+#[path = "support/skip.rs"]
+#[allow(dead_code)]
+mod skip;
 
 use breccia::geometry::{Aabb, Convex, Edge, Face, Part, Polyhedron, Pose, Quat, Shape, Vec3};
 use breccia::output::{
@@ -261,8 +266,7 @@ fn script() -> PathBuf {
 #[test]
 fn vtk_reads_every_step_of_every_file() {
     let Some(python) = python() else {
-        println!("skipped: no Python with VTK (python3 -m venv .venv && .venv/bin/pip install vtk numpy)");
-        return;
+        return skip::test("no Python with VTK (make setup)");
     };
     for ranks in 1..=3 {
         let directory = written_by(ranks, "vtk");

@@ -107,8 +107,7 @@ fn script() -> PathBuf {
 /// The real reader finds every step, with as many points as there should be.
 fn vtk_reads(path: &Path, expected: &Results) {
     let Some(python) = python() else {
-        println!("skipped: no Python with VTK");
-        return;
+        return crate::support::skip::part("no Python with VTK");
     };
     let paths = ["bodies.vtkhdf", "contacts.vtkhdf"].map(|name| path.join(name));
     let output = Command::new(python).arg(script()).args(paths).output().expect("Python starts");

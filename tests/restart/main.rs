@@ -1,12 +1,10 @@
-//! A run that was stopped, killed or starved of disk goes on as if nothing had happened, and damage is told, not computed with.
+//! A run that was stopped, killed or starved of disk goes on as if nothing had happened; damaged files are refused.
 
+mod bits;
+mod cases;
+mod damage;
+mod disk;
+mod kills;
+mod runs;
+#[path = "../support/mod.rs"]
 mod support;
-
-mod restart {
-    pub mod bits;
-    pub mod cases;
-    pub mod damage;
-    pub mod disk;
-    pub mod kills;
-    pub mod runs;
-}
