@@ -20,7 +20,10 @@ pub fn priority(key: &ManifoldKey) -> Priority {
 }
 
 fn hash(key: &ManifoldKey) -> u64 {
-    let parts = u64::from(key.parts[0]) << 16 | u64::from(key.parts[1]);
+    let [one, other] = key.parts.map(u64::from);
+    // The lower sixteen bits of both below the upper ones. The order of contacts depends on this number.
+    let half = |shift: u32| (one >> shift & 0xffff) << 16 | (other >> shift & 0xffff);
+    let parts = half(16) << 32 | half(0);
     mix(mix(mix(key.bodies[0].0) ^ key.bodies[1].0) ^ parts)
 }
 

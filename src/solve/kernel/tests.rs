@@ -31,7 +31,7 @@ fn problem(bodies: usize, manifolds: usize) -> Problem {
         }
         let key = ManifoldKey {
             bodies: [BodyId(a.min(b).into()), BodyId(a.max(b).into())],
-            parts: [index as u16, 0],
+            parts: [index as u32, 0],
         };
         let first_point = problem.points.len() as u32;
         let mut vector = || Vec3::new(number(), number(), number());
