@@ -10,8 +10,8 @@ mod skip;
 
 use breccia::geometry::{Aabb, Convex, Edge, Face, Part, Polyhedron, Pose, Quat, Shape, Vec3};
 use breccia::output::{
-    BodyFile, BodyOptions, Column, ContactDrawing, ContactFile, ContactOptions, ContactRow, Extra,
-    ImpulseRow, Precision, Series, Spheres, StateFile, StateHeader, digest, share, write_state,
+    BodyFile, BodyOptions, Column, ContactDrawing, ContactFile, ContactOptions, ContactRow, ImpulseRow,
+    Precision, Series, Spheres, StateFile, StateHeader, digest, share, write_state,
 };
 use breccia::scene::{Body, BodyId, Motion};
 use decomposition::{Comm, World};
@@ -64,8 +64,8 @@ fn body(id: u64, shape: Shape, position: Vec3, velocity: Vec3) -> Body {
     }
 }
 
-/// All bodies of a step: a floor, a cube and a sphere that move after the first step and rest from the second to the
-/// third, a cluster from the fourth on; none in the last.
+/// All bodies of a step: a floor, a cube and a sphere that move after the first step and rest from the second
+/// to the third, a cluster from the fourth on; none in the last.
 fn bodies(step: usize) -> Vec<Body> {
     if step == STEPS - 1 {
         return Vec::new();
@@ -126,7 +126,6 @@ fn header() -> StateHeader {
         case: "text of the case".into(),
         groups: vec!["even".into(), "odd".into()],
         materials: vec!["stone".into()],
-        extra: vec![("coordinates".into(), Extra::Real(vec![0.1, 0.2]))],
         sections: vec![("machines".into(), vec![1, 2, 3])],
     }
 }

@@ -115,62 +115,6 @@ impl ReducedOperators {
         let [linear, angular, omega] = [0, 3, 6].map(|at| read(&self.rates, 9 * slot + at));
         linear + angular.cross(arm) + omega.cross(&omega.cross(arm))
     }
-
-    /// All numbers in one list, for a broadcast.
-    pub fn pack(&self) -> Vec<f64> {
-        let [before, after] = self.durations;
-        let mut list = vec![self.nu as f64, self.bodies.len() as f64, before, after];
-        list.extend(self.bodies.iter().map(|&body| body as f64));
-        for part in self.parts() {
-            list.extend_from_slice(part);
-        }
-        list
-    }
-
-    /// Inverse of [`pack`](Self::pack); none if the list has another length than its head says.
-    pub fn unpack(list: &[f64]) -> Option<Self> {
-        let (nu, slots) = (*list.first()? as usize, *list.get(1)? as usize);
-        let durations = [*list.get(2)?, *list.get(3)?];
-        let lengths = [nu * nu, nu, nu, 7 * slots, 6 * nu * slots, 6 * slots, 6 * slots, 9 * slots];
-        let bodies = list.get(4..4 + slots)?.iter().map(|&body| body as usize).collect();
-        let mut at = 4 + slots;
-        let mut parts = lengths.map(|length| {
-            let part = list.get(at..at + length).map(<[f64]>::to_vec);
-            at += length;
-            part
-        });
-        if at != list.len() {
-            return None;
-        }
-        let mut next = parts.iter_mut().map(Option::take);
-        let mut take = || next.next().flatten();
-        Some(Self {
-            nu,
-            bodies,
-            mass_inverse: take()?,
-            velocity: take()?,
-            free_velocity: take()?,
-            poses: take()?,
-            jacobians: take()?,
-            drift_before: take()?,
-            drift: take()?,
-            rates: take()?,
-            durations,
-        })
-    }
-
-    fn parts(&self) -> [&[f64]; 8] {
-        [
-            &self.mass_inverse,
-            &self.velocity,
-            &self.free_velocity,
-            &self.poses,
-            &self.jacobians,
-            &self.drift_before,
-            &self.drift,
-            &self.rates,
-        ]
-    }
 }
 
 fn read(list: &[f64], at: usize) -> Vec3 {

@@ -3,9 +3,7 @@
 use super::super::builder::MultibodyBuilder;
 use super::super::law::{Law, LawInput, MotionSample, PrescribedMotion};
 use super::super::spec::{BodySpec, CutKind, Direction, ForceSpec, JointSpec, LinkLaw};
-use super::super::{
-    BodyIndex, JointKind, ModelError, Multibody, MultibodyError, Partitioning, ReducedOperators,
-};
+use super::super::{BodyIndex, JointKind, ModelError, Multibody, MultibodyError, Partitioning};
 use super::closed_forms::{hinge_z, rod, step};
 use crate::geometry::{Mat3, Vec3};
 
@@ -187,7 +185,7 @@ fn a_coordinate_that_moves_no_mass_is_named() {
 }
 
 #[test]
-fn operators_survive_packing() {
+fn operators_have_the_bodies_with_contacts_and_what_is_prescribed() {
     let mut builder = arm();
     builder.body(rod("hand", 0.3, 0.1).with_contacts());
     builder.joint(JointSpec::new("wrist", hinge_z(), "lower", "hand").start(&[0.4], &[1.0]));
@@ -204,8 +202,4 @@ fn operators_survive_packing() {
     assert_eq!(operators.slot(3), Some(1));
     assert_eq!(operators.drift[6], 0.02, "the prescribed cart moves whatever v_u is");
     assert_eq!(operators.drift_before[6], 0.0);
-    let list = operators.pack();
-    assert_eq!(ReducedOperators::unpack(&list).as_ref(), Some(&operators));
-    assert_eq!(ReducedOperators::unpack(&list[..list.len() - 1]), None);
-    assert_eq!(ReducedOperators::unpack(&[]), None);
 }
