@@ -1,11 +1,13 @@
-//! Every shipped case runs, with the bits and the numbers of `tests/data/inputs.toml`, on any ranks and threads.
+//! Every shipped case runs, with the bits and the numbers of `tests/data/inputs.toml`, on any ranks and
+//! threads.
 //!
-//! A case runs on one rank and thread, and on the ranks and threads of its entry; all arrangements and the entries marked
-//! `soak` only under `BRECCIA_SOAK`. Digests of all arrangements have to be equal. They are compared with the table where
-//! processor, libraries and compiler are of the kind on which it was made; elsewhere that counts as skipped, and the
-//! numbers are checked on any.
+//! A case runs on one rank and thread, and on the ranks and threads of its entry; all arrangements and the
+//! entries marked `soak` only under `BRECCIA_SOAK`. Digests of all arrangements have to be equal. They are
+//! compared with the table where processor, libraries and compiler are of the kind on which it was made;
+//! elsewhere that counts as skipped, and the numbers are checked on any.
 //!
-//! `BRECCIA_WRITE_PINS=1 cargo test --test inputs` writes digests and numbers anew, when a change of bits is meant.
+//! `BRECCIA_WRITE_PINS=1 cargo test --test inputs` writes digests and numbers anew, when a change of bits is
+//! meant.
 
 mod support;
 
@@ -259,8 +261,8 @@ fn numbers_are_those_of_the_table() {
         };
         for (name, Number { value, tolerance }) in &case.numbers {
             let found = outcome.numbers.get(name).copied().unwrap_or(f64::NAN);
-            // Not `>`: a number that is missing is wrong too.
-            if !((found - value).abs() <= tolerance * value.abs()) {
+            let near = (found - value).abs() <= tolerance * value.abs();
+            if !near {
                 wrong.push(format!("{}: {name} is {found}, expected {value} ± {tolerance:e}", case.file));
             }
         }

@@ -45,7 +45,8 @@ fn page(directory: &Path) -> String {
     page
 }
 
-/// Nothing is fetched from anywhere: every address is in the page itself, and `http` occurs only as the name of SVG.
+/// Nothing is fetched from anywhere: every address is in the page itself, and `http` occurs only as the name
+/// of SVG.
 fn is_alone(page: &str) -> bool {
     let sources = page.match_indices(" src=\"").chain(page.match_indices(" href=\""));
     let inside = sources.into_iter().all(|(at, found)| page[at + found.len()..].starts_with("data:"));

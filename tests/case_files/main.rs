@@ -1,5 +1,5 @@
-//! Case files: every shipped one is right, mistakes are reported with line and key, and no text makes the reader panic or
-//! hang.
+//! Case files: every shipped one is right, mistakes are reported with line and key, and no text makes the
+//! reader panic or hang.
 
 mod fuzz;
 mod machines;

@@ -1,7 +1,9 @@
-//! Other people's reference runs: read from the folder that `BRECCIA_REFERENCE` names, never copied into the project.
+//! Other people's reference runs: read from the folder that `BRECCIA_REFERENCE` names, never copied into the
+//! project.
 //!
-//! A test that uses this is `#[ignore = "needs BRECCIA_REFERENCE"]`, so that it does not count as passed where the data is
-//! absent. Where the variable is set, `make test` runs it (`jobs/test.sh`); by hand: `cargo test --test NAME -- --ignored`.
+//! A test that uses this is `#[ignore = "needs BRECCIA_REFERENCE"]`, so that it does not count as passed
+//! where the data is absent. Where the variable is set, `make test` runs it (`jobs/test.sh`); by hand: `cargo
+//! test --test NAME -- --ignored`.
 
 use std::path::PathBuf;
 

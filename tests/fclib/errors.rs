@@ -12,7 +12,8 @@ fn error_of(system: &ContactSystem, r: &[f64]) -> f64 {
     system.error(&ContactSystem::lift(r, system.dimension), &mut velocities)
 }
 
-/// Sixty random problems in two and three dimensions whose errors NumPy has found; the script beside them makes the file.
+/// Sixty random problems in two and three dimensions whose errors NumPy has found; the script beside them
+/// makes the file.
 #[test]
 fn agree_with_numpy_on_random_vectors() {
     let text =

@@ -1,4 +1,5 @@
-//! Files that are not what they should be. The C library reads them too, so they are read by a process of their own.
+//! Files that are not what they should be. The C library reads them too, so they are read by a process of
+//! their own.
 
 use super::support::{Directory, project};
 use super::{local, reference, solve, stack};

@@ -15,8 +15,9 @@ fn h5dump(path: &Path, arguments: &[&str]) -> Option<String> {
     Some(text.split_once('\n')?.1.to_string())
 }
 
-/// A genuine file, read and written again, is the same to h5dump: every name, type, shape and attribute, and every string and number
-/// unless the entries of a row are not in ascending order there (one of the files), as breccia writes them.
+/// A genuine file, read and written again, is the same to h5dump: every name, type, shape and attribute, and
+/// every string and number unless the entries of a row are not in ascending order there (one of the files),
+/// as breccia writes them.
 #[test]
 #[ignore = "needs BRECCIA_REFERENCE"]
 fn genuine_files_are_written_as_they_were() {

@@ -1,7 +1,7 @@
 //! FCLib files in and out, through the library and the real binary.
 //!
-//! Tests on other people's problems need `BRECCIA_REFERENCE` (`tests/common/reference.rs`); beside each stands one on
-//! problems that breccia makes itself.
+//! Tests on other people's problems need `BRECCIA_REFERENCE` (`tests/common/reference.rs`); beside each
+//! stands one on problems that breccia makes itself.
 
 mod errors;
 mod fuzz;

@@ -4,8 +4,8 @@ use super::support::Directory;
 use super::{local, name, reference, solve, solve_json, stack};
 use breccia::output::fclib::{read_fclib, write_fclib};
 
-/// Sweeps that Siconos' NSGS needs from r = 0 to errors of 1e-4 and 1e-8 in the full criterion; none where it stalls.
-/// Measured by others, as listed with the files; for the smallest 3 to 15 and 7 to 19 together.
+/// Sweeps that Siconos' NSGS needs from r = 0 to errors of 1e-4 and 1e-8 in the full criterion; none where it
+/// stalls. Measured by others, as listed with the files; for the smallest 3 to 15 and 7 to 19 together.
 const SICONOS: [(&str, Option<u64>, Option<u64>); 13] = [
     ("BoxesStack1-i100000-32", Some(1334), None),
     ("Capsules-i101-404", Some(12), Some(8322)),
@@ -65,7 +65,8 @@ fn plain_sweeps_are_as_few_as_siconos() {
             println!("measured {} to {tolerance}: {ours} sweeps, Siconos {theirs}", name(file));
             assert_eq!(row["converged"], true, "{row}");
             assert!(2 * ours <= 3 * theirs.max(2), "{row}");
-            // In an optimised build on a quiet machine; a loaded one is measured by its processor time too, but shares caches.
+            // In an optimised build on a quiet machine; a loaded one is measured by its processor time too,
+            // but shares caches.
             let each = row["nanoseconds_per_sweep_and_contact"].as_f64().expect("sweeps were made");
             if std::env::var_os("BRECCIA_SOAK").is_some() && ours > 500 && known.0 != "OneObject-i1028-138" {
                 assert!(each <= 100.0, "{row}");
@@ -74,7 +75,8 @@ fn plain_sweeps_are_as_few_as_siconos() {
     }
 }
 
-/// Sweeps of plain Gauss–Seidel on stacks of our own, from r = 0: they grow with the height, and a change of the sweep shows.
+/// Sweeps of plain Gauss–Seidel on stacks of our own, from r = 0: they grow with the height, and a change of
+/// the sweep shows.
 #[test]
 fn sweeps_on_stacks_of_our_own() {
     let directory = Directory::new("fclib-sweeps");

@@ -1,4 +1,5 @@
-//! Straight runs against interrupted ones: equal in every bit, on any number of ranks on either side of a stop.
+//! Straight runs against interrupted ones: equal in every bit, on any number of ranks on either side of a
+//! stop.
 
 use super::runs::{Out, Random, Results, soak};
 use std::path::{Path, PathBuf};

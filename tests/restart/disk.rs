@@ -4,8 +4,9 @@ use super::runs::{CASE, Out, SETTINGS};
 use crate::support::{project, skip};
 use std::process::{Command, Stdio};
 
-/// Runs a script in a name space of its own, where `$DISK` is an empty place for a disk, `$BRECCIA` starts a run of the case in `$OUT`
-/// (on that disk) and `$BIN` is the program. None where the system does not allow it.
+/// Runs a script in a name space of its own, where `$DISK` is an empty place for a disk, `$BRECCIA` starts a
+/// run of the case in `$OUT` (on that disk) and `$BIN` is the program. None where the system does not allow
+/// it.
 fn with_disk(name: &str, script: &str) -> Option<(bool, String)> {
     let out = Out::new(name);
     let disk = out.beside("disk");

@@ -1,4 +1,5 @@
-//! A run that was stopped, killed or starved of disk goes on as if nothing had happened; damaged files are refused.
+//! A run that was stopped, killed or starved of disk goes on as if nothing had happened; damaged files are
+//! refused.
 
 mod bits;
 mod cases;

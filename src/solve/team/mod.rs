@@ -1,15 +1,15 @@
 //! Threads that stay awake through a solve.
 //!
-//! A colour of a middling problem takes a thread some fifty microseconds, and waking a sleeping one takes as long.
-//! So the helpers of a solve are woken once, at its start, and then poll for work until it is over.
+//! A colour of a middling problem takes a thread some fifty microseconds, and waking a sleeping one takes as
+//! long. So the helpers of a solve are woken once, at its start, and then poll for work until it is over.
 //!
-//! Work comes in *rounds* of so many parts. The leader, whose thread owns the [`Team`], publishes a round; whoever
-//! is there takes parts of it, each beginning with its own, so that the same data stays in the same caches; the
-//! leader waits for the parts that others have taken. A helper that never comes (its thread may be busy elsewhere,
-//! or not have a core) delays nobody. The protocol is in `table.rs`; here are the threads.
+//! Work comes in *rounds* of so many parts. The leader, whose thread owns the [`Team`], publishes a round;
+//! whoever is there takes parts of it, each beginning with its own, so that the same data stays in the same
+//! caches; the leader waits for the parts that others have taken. A helper that never comes (its thread may
+//! be busy elsewhere, or not have a core) delays nobody. The protocol is in `table.rs`; here are the threads.
 //!
-//! `cargo test --lib solve::team` also checks the protocol with loom: every order in which the threads' accesses
-//! can happen, up to a number of preemptions (`tests/model.rs`).
+//! `cargo test --lib solve::team` also checks the protocol with loom: every order in which the threads'
+//! accesses can happen, up to a number of preemptions (`tests/model.rs`).
 
 mod sync;
 mod table;

@@ -1,18 +1,18 @@
 //! How one leader and any number of helpers share rounds of work: the protocol, without threads of its own.
 //!
-//! A round has a number and as many parts as the table. [`Leader::run`] publishes the work of round `k` and then
-//! its number; a part is taken by changing its `taken` from `k - 1` to `k`, which one thread can do, and is
-//! finished when its `done` is `k`. What holds:
+//! A round has a number and as many parts as the table. [`Leader::run`] publishes the work of round `k` and
+//! then its number; a part is taken by changing its `taken` from `k - 1` to `k`, which one thread can do, and
+//! is finished when its `done` is `k`. What holds:
 //!
-//! 1. Only the leader publishes, one round at a time: [`open`] gives out one [`Leader`], which cannot be cloned,
-//!    is not `Sync`, and refuses a round within a round.
-//! 2. `run` ends, by return or by panic, only when every part of its round is taken and done ([`Round`]). So no
-//!    thread uses `work` after `run`, and nobody reads it while the next round is being published.
+//! 1. Only the leader publishes, one round at a time: [`open`] gives out one [`Leader`], which cannot be
+//!    cloned, is not `Sync`, and refuses a round within a round.
+//! 2. `run` ends, by return or by panic, only when every part of its round is taken and done ([`Round`]). So
+//!    no thread uses `work` after `run`, and nobody reads it while the next round is being published.
 //! 3. A helper that arrives late finds all parts of its round taken and does nothing.
 //! 4. A panic in a part marks the table as broken: the `run` of that round, and each later one, panics.
 //!
-//! Ordering: publishing a number is a release, reading it an acquire, so who takes a part sees its work; `done` is
-//! a release, waiting for it an acquire, so the leader sees all that the parts have written.
+//! Ordering: publishing a number is a release, reading it an acquire, so who takes a part sees its work;
+//! `done` is a release, waiting for it an acquire, so the leader sees all that the parts have written.
 
 use super::sync::{Arc, AtomicBool, AtomicU64, Ordering, UnsafeCell, wait};
 use std::cell::Cell;
@@ -41,8 +41,8 @@ struct Table {
     broken: AtomicBool,
 }
 
-/// What the leader writes and helpers read. Aligned, as parts are, so that two threads never write to one cache
-/// line.
+/// What the leader writes and helpers read. Aligned, as parts are, so that two threads never write to one
+/// cache line.
 #[repr(align(128))]
 struct Published {
     /// Number of the last round.
@@ -58,8 +58,8 @@ struct Part {
     done: AtomicU64,
 }
 
-// SAFETY: `work` is read only by one who has taken a part of a round that is not done, and changed only by the
-// one leader, between rounds. What it points to is `Sync`.
+// SAFETY: `work` is read only by one who has taken a part of a round that is not done, and changed only by
+// the one leader, between rounds. What it points to is `Sync`.
 unsafe impl Sync for Table {}
 // SAFETY: as above; nothing in it belongs to a thread.
 unsafe impl Send for Table {}
@@ -117,8 +117,8 @@ impl Drop for Leader {
     }
 }
 
-/// A round that has been published. Dropped when all its parts are done: those that nobody has taken, as there are
-/// if the leader panics, are taken and not worked on.
+/// A round that has been published. Dropped when all its parts are done: those that nobody has taken, as
+/// there are if the leader panics, are taken and not worked on.
 struct Round<'a> {
     leader: &'a Leader,
     number: u64,
@@ -146,7 +146,8 @@ impl Helper {
             }
             seen = published.round.load(Ordering::Acquire);
             table.take_parts(first, seen, |share| {
-                // SAFETY: a part of this round is taken and not done, so that the leader does not change this.
+                // SAFETY: a part of this round is taken and not done, so that the leader does not change
+                // this.
                 if let Some(work) = published.work.with(|place| unsafe { *place }) {
                     // SAFETY: for the same reason `run` has not ended and what this points to is there.
                     unsafe { (*work)(share) };

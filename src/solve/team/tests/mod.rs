@@ -42,8 +42,8 @@ fn results_come_in_the_order_of_the_list() {
 
 #[test]
 fn helpers_that_never_come_hold_nobody_up() {
-    // Two teams at once on a pool of one thread: the helpers of one occupy it until its leader, who waits for the
-    // other's, is done.
+    // Two teams at once on a pool of one thread: the helpers of one occupy it until its leader, who waits for
+    // the other's, is done.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     let sum = |team: &Team| team.gather(|share| share.of(&numbers()).iter().sum::<u64>()).sum::<u64>();
     let total = pool.install(|| with(4, |outer| with(4, |inner| sum(inner)) + sum(outer)));
@@ -62,7 +62,8 @@ fn a_panic_of_a_helper_or_of_the_leader_ends_the_team() {
     assert!(std::panic::catch_unwind(|| with(2, |_| panic!("no"))).is_err());
 }
 
-/// The leader's own part fails while a helper is at work on another: the data outlives the helper's use of it.
+/// The leader's own part fails while a helper is at work on another: the data outlives the helper's use of
+/// it.
 #[test]
 fn a_panic_of_the_leader_waits_for_the_parts_of_others() {
     for _ in 0..50 {

@@ -1,8 +1,8 @@
-//! The protocol of `table.rs` under loom: compiled a second time with loom's atomics and cells, and run through
-//! the orders of accesses that the memory model allows, with at most so many preemptions.
+//! The protocol of `table.rs` under loom: compiled a second time with loom's atomics and cells, and run
+//! through the orders of accesses that the memory model allows, with at most so many preemptions.
 //!
-//! An access to a cell that is not ordered after the other threads' is an error of the model, so the tests read
-//! and write cells where the program reads and writes data.
+//! An access to a cell that is not ordered after the other threads' is an error of the model, so the tests
+//! read and write cells where the program reads and writes data.
 
 mod sync {
     pub use loom::cell::UnsafeCell;
