@@ -18,10 +18,11 @@ mod spheres;
 
 use breccia::contact::detect::Detector;
 use breccia::geometry::Vec3;
+use breccia::lanes::Instructions;
 use breccia::scene::{Physics, Scene};
 use breccia::solve::{
-    self, Acceleration, Alone, Blocks, Hub, Instructions, LocalLaw, Measure, Options, Problem, Ruler,
-    Solution, Sweep, Team, team,
+    self, Acceleration, Alone, Blocks, Hub, LocalLaw, Measure, Options, Problem, Ruler, Solution, Sweep,
+    Team, team,
 };
 use packing::{Ready, STONES, colours_of, copies, shuffled, state, stones1000};
 use std::sync::Arc;
@@ -33,7 +34,7 @@ fn main() {
     if std::env::args().any(|word| word == "avx2") {
         assert!(Instructions::Avx2.choose(), "this processor has no AVX2");
     }
-    let ready = Ready::new(stones1000(STONES));
+    let mut ready = Ready::new(stones1000(STONES));
     let problem = ready.problem();
     if std::env::args().any(|word| word == "count") {
         return count(&problem);
@@ -62,8 +63,8 @@ fn speeds(ready: &Ready, problem: &Problem) {
     }
     println!("copying memory: {:.1} GB/s", bandwidth());
     for path in std::env::args().filter(|word| word.ends_with(".h5")) {
-        let ready = Ready::new(state(&path));
-        println!("{path}: {} stones", ready.scene.state.grains.len());
+        let mut ready = Ready::new(state(&path));
+        println!("{path}: {} stones", ready.world.scene.state.grains.len());
         sweep_speed(&ready.problem(), LocalLaw::Projected);
     }
     for count in [1, 5, 10, 100] {

@@ -5,7 +5,7 @@ use breccia::commands::inspect::info::InfoArguments;
 use breccia::commands::report::ReportArguments;
 use breccia::commands::run::Restart;
 use breccia::commands::solve::SolveArguments;
-use breccia::solve::Instructions;
+use breccia::lanes::Instructions;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::num::NonZeroU16;
 use std::path::PathBuf;

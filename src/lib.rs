@@ -4,9 +4,12 @@
 
 pub mod commands;
 pub mod contact;
+pub mod exchange;
 pub mod formula;
 pub mod geometry;
 pub mod input;
+pub mod lanes;
+pub mod law;
 pub mod machine;
 pub mod multibody;
 pub mod output;

@@ -2,7 +2,7 @@
 
 mod support;
 
-use breccia::solve::Instructions;
+use breccia::lanes::Instructions;
 use support::{Directory, project, run};
 
 /// What must not depend on the arrangement.

@@ -4,42 +4,41 @@
 #![allow(dead_code)]
 
 use breccia::contact::detect::{Candidate, Contacts, Detector};
+use breccia::exchange::{DecompositionOptions, balance};
 use breccia::geometry::{Convex, Pose, Quat, Shape, Vec3, hull::convex_hull};
 use breccia::output::StateFile;
 use breccia::scene::*;
 use breccia::solve::colour::{Link, colour};
 use breccia::solve::{Colours, Inertia, Problem, Twist};
-use breccia::step::machines::Machines;
-use breccia::step::{assemble, motion};
+use breccia::step::assemble::TakesPart;
+use breccia::step::contacts::{Pipeline, Query};
+use breccia::step::integrate::integrator;
+use breccia::step::{Machines, Territory, Timers, World, reach};
 use decomposition::Solo;
 use std::sync::Arc;
 
 pub const STONES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/inputs/data/stones1000.h5");
 
-/// What the contact problem of a scene at rest is made of.
+/// A scene at rest, and what its contact problem is made of.
 pub struct Ready {
-    pub scene: Scene,
-    pub physics: Physics,
+    pub world: World,
     pub free: Vec<(Inertia, Twist)>,
 }
 
 impl Ready {
     pub fn new((scene, physics): (Scene, Physics)) -> Self {
-        let gravity = (physics.gravity)(0.0);
-        let bodies = scene.state.grains.iter().chain(&scene.state.statics);
-        let free = bodies.map(|body| motion::free_motion(body, &gravity, physics.time_step)).collect();
-        Self { scene, physics, free }
+        let world = World { scene, physics, machines: Machines::default() };
+        let (integrator, state) = (integrator(world.physics.scheme), &world.scene.state);
+        let (gravity, clock) = (world.gravity(), world.clock());
+        let mut free = integrator.free_motions(&state.grains, &gravity, &clock);
+        free.extend(integrator.free_motions(&state.statics, &gravity, &clock));
+        Self { world, free }
     }
 
     pub fn candidates(&self) -> Vec<Candidate<'_>> {
-        let bodies = self.scene.state.grains.iter().chain(&self.scene.state.statics);
-        let candidate = |(body, (inertia, twist)): (_, &(Inertia, Twist))| Candidate {
-            body,
-            reach: motion::reach(body, twist, &self.physics),
-            movable: inertia.is_movable(),
-            slack: 0.0,
-        };
-        bodies.zip(&self.free).map(candidate).collect()
+        let state = &self.world.scene.state;
+        let bodies = state.grains.iter().chain(&state.statics).zip(&self.free);
+        bodies.map(|(body, free)| reach::candidate(body, free, &self.world.physics, 0.0)).collect()
     }
 
     pub fn detect<'d>(&self, detector: &'d mut Detector) -> &'d [Contacts] {
@@ -47,34 +46,29 @@ impl Ready {
     }
 
     /// From zero impulses.
-    pub fn problem(&self) -> Problem {
+    pub fn problem(&mut self) -> Problem {
         self.problem_from(false)
     }
 
     /// From the impulses that the scene holds, if `warm_start`.
-    pub fn problem_from(&self, warm_start: bool) -> Problem {
-        let machines = Machines::default();
-        let candidates = self.candidates();
-        let mut detector = Detector::default();
-        let contacts = self.detect(&mut detector);
-        let free_velocity: Vec<Twist> = self.free.iter().map(|(_, twist)| *twist).collect();
-        let assembled = assemble::assemble(
-            contacts,
-            self.free.iter().map(|(inertia, _)| *inertia).collect(),
-            free_velocity.clone(),
-            &assemble::Parts {
-                candidates: &candidates,
-                scene: &self.scene,
-                machines: &machines,
-                stored: [&self.scene.state.impulses; 2],
-                warm_start,
-                free_velocity: &free_velocity,
-                time_step: self.physics.time_step,
-                theta: self.physics.theta,
-                takes_part: assemble::TakesPart::Closed,
-            },
-        );
-        assembled.problem
+    pub fn problem_from(&mut self, warm_start: bool) -> Problem {
+        self.world.physics.warm_start = warm_start;
+        let (world, integrator) = (&self.world, integrator(self.world.physics.scheme));
+        let options = DecompositionOptions::default();
+        let partition = balance::first_partition(&world.scene, &options, &Solo);
+        let territory = Territory { comm: &Solo, partition, options, verify: false };
+        let query = Query {
+            integrator: &*integrator,
+            gravity: world.gravity(),
+            clock: world.clock(),
+            reuse: 0.0,
+            takes_part: TakesPart::Closed,
+        };
+        let (mut pipeline, mut timers) = (Pipeline::default(), Timers::default());
+        let free = self.free[..world.scene.state.grains.len()].to_vec();
+        let near = pipeline.neighbourhood(world, free, &query, &territory);
+        let found = pipeline.find(world, &near, &query, &territory, &mut timers);
+        found.assemble(&territory, &mut timers).assembled.problem
     }
 }
 
@@ -214,7 +208,7 @@ pub fn stones1000(path: &str) -> (Scene, Physics) {
     let physics = Physics {
         start_time: 0.0,
         time_step: 5e-4,
-        theta: 0.5,
+        scheme: Scheme::default(),
         gravity: Arc::new(|_| Vec3::new(0.0, 0.0, -9.81)),
         contact_margin: None,
         warm_start: true,

@@ -3,7 +3,8 @@
 use super::packing::Ready;
 use breccia::scene::{Physics, Scene};
 use breccia::solve::{Acceleration, Measure, Options, Problem};
-use breccia::step::{DecompositionOptions, Stepper, motion};
+use breccia::step::integrate::{Clock, integrator};
+use breccia::step::{DecompositionOptions, Stepper};
 use decomposition::Solo;
 
 fn stepper(
@@ -48,7 +49,8 @@ pub fn steps(
     for step in 0..skipped + count {
         if step >= skipped {
             let mut scene = stepper.scene().clone();
-            motion::predict(&mut scene, physics);
+            let clock = Clock { start: physics.time(scene.state.step), time_step: physics.time_step };
+            integrator(physics.scheme).predict(&mut scene.state.grains, &clock);
             let problem = Ready::new((scene.clone(), physics.clone())).problem_from(true);
             problems.push((scene, problem));
         }

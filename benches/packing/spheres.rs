@@ -2,6 +2,7 @@
 //! scenes.
 
 use breccia::geometry::{Convex, Mat3, Pose, Quat, Shape, Vec3};
+use breccia::law::Kind;
 use breccia::scene::*;
 use breccia::solve::problem::contact_frame;
 use breccia::solve::{Inertia, Manifold, Point, Problem, Twist};
@@ -85,7 +86,14 @@ pub fn problem((spheres, half_width): &Bed) -> Problem {
         let key = ManifoldKey { bodies: slots.map(|slot| BodyId(slot.into())), parts: [part, 0] };
         let first_point = problem.points.len() as u32;
         let frame = contact_frame(normal);
-        problem.manifolds.push(Manifold { key, slots, frame, friction: 0.5, first_point });
+        problem.manifolds.push(Manifold {
+            key,
+            slots,
+            frame,
+            kind: Kind::Coulomb,
+            friction: 0.5,
+            first_point,
+        });
         problem.points.push(Point { arms, bias: gap.max(0.0) / TIME_STEP, impulse: [0.0; 3] });
     };
     for (i, one) in spheres.iter().enumerate() {

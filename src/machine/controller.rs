@@ -129,6 +129,12 @@ impl Controller {
         Ok(())
     }
 
+    /// Back to a state that it had, with the system that had it.
+    pub(super) fn take_back(&mut self, state: ControllerState, system: &mut Multibody) {
+        self.state = state;
+        self.adopt(system);
+    }
+
     /// Takes the values that a machine has from its saved state, and tells it the phase.
     pub(crate) fn adopt(&mut self, machine: &mut Multibody) {
         self.values.copy_from_slice(&machine.state().quantities);

@@ -11,7 +11,7 @@ pub(crate) use formula::law;
 pub use variable::{MachineLaw, MachinePhase, MachineVariable, PHASE_QUANTITIES};
 
 use crate::geometry::Shape;
-use crate::multibody::{BodyIndex, Multibody, MultibodyState};
+use crate::multibody::{BodyIndex, Multibody, MultibodyError, MultibodyState};
 use serde::{Deserialize, Serialize};
 
 /// A machine that is ready to step.
@@ -48,6 +48,13 @@ pub struct SavedMachine {
 impl Machine {
     pub fn save(&self) -> SavedMachine {
         SavedMachine { multibody: self.multibody.state(), controller: self.controller.state() }
+    }
+
+    /// Back to a state that this machine had between two steps.
+    pub fn take_back(&mut self, saved: &SavedMachine) -> Result<(), MultibodyError> {
+        self.multibody.take_back(&saved.multibody)?;
+        self.controller.take_back(saved.controller, &mut self.multibody);
+        Ok(())
     }
 
     /// The shapes that touch others, in the order of the slots of the machine's reduced operators.

@@ -46,7 +46,7 @@ pub use joint::JointKind;
 pub use kinematics::Data;
 pub use law::{Law, LawInput, MotionSample, PrescribedMotion};
 pub use model::{BodyIndex, Coordinates, Model, PointRef};
-pub use operators::ReducedOperators;
+pub use operators::{BodyOperators, PointMap, ReducedOperators, RigidMap};
 pub use partition::{Partition, Partitioning};
 pub use reduction::Reduced;
 pub use spatial::{Twist, Wrench};

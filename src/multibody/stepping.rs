@@ -5,7 +5,7 @@ use super::closure::{Closure, ClosureScratch, close_loops};
 use super::error::MultibodyError;
 use super::kinematics::Data;
 use super::model::{BodyIndex, Coordinates, Model};
-use super::operators::ReducedOperators;
+use super::operators::{BodyOperators, PointMap, ReducedOperators, RigidMap};
 use super::partition::Partition;
 use super::reduction::Reduced;
 use super::spatial::Twist;
@@ -120,12 +120,31 @@ impl Multibody {
         let data = Data::new(&model);
         let mut machine = Self::with_partition(model, data, coordinates, partition, time);
         machine.quantities = quantities;
-        machine.data.update_positions(&machine.model, &machine.coordinates.q);
-        machine.data.update_residual(&machine.model);
-        machine.data.update_loop_jacobian(&machine.model);
-        machine.reduced.update_map(&machine.model, &machine.data, &machine.partition)?;
-        machine.refresh();
+        machine.rebuild()?;
         Ok(machine)
+    }
+
+    /// Back to a state that this system had between two steps, bit by bit.
+    pub fn take_back(&mut self, state: &MultibodyState) -> Result<(), MultibodyError> {
+        let MultibodyState { coordinates, partition, time, quantities } = state;
+        self.coordinates.clone_from(coordinates);
+        if self.partition != *partition {
+            self.partition.clone_from(partition);
+            self.reduced = Reduced::new(&self.model, &self.partition);
+        }
+        self.quantities.clone_from(quantities);
+        (self.time, self.advanced) = (*time, 0.0);
+        self.rebuild()
+    }
+
+    /// Scratch that follows from the state.
+    fn rebuild(&mut self) -> Result<(), MultibodyError> {
+        self.data.update_positions(&self.model, &self.coordinates.q);
+        self.data.update_residual(&self.model);
+        self.data.update_loop_jacobian(&self.model);
+        self.reduced.update_map(&self.model, &self.data, &self.partition)?;
+        self.refresh();
+        Ok(())
     }
 
     fn with_partition(
@@ -312,11 +331,9 @@ impl Multibody {
     }
 
     fn fill_operators(&mut self, t: f64, h: f64) {
-        let Multibody { model, reduced, partition, operators, velocity, .. } = self;
+        let Multibody { reduced, partition, operators, velocity, .. } = self;
         let nu = partition.nu();
         operators.nu = nu;
-        operators.bodies.clear();
-        operators.bodies.extend_from_slice(&model.contact_bodies);
         operators.mass_inverse.clear();
         operators.mass_inverse.extend_from_slice(reduced.mass_inverse.as_slice());
         operators.velocity.clear();
@@ -336,41 +353,35 @@ impl Multibody {
     fn fill_bodies(&mut self) {
         let Multibody { model, data, reduced, partition, operators, .. } = self;
         let nu = partition.nu();
-        operators.poses.clear();
-        for &body in &model.contact_bodies {
-            let Pose { rotation, position } = data.poses[body];
-            operators.poses.extend_from_slice(position.as_slice());
-            operators.poses.extend_from_slice(&[rotation.w, rotation.i, rotation.j, rotation.k]);
-        }
         reduced.update_body_map(model, data);
-        operators.jacobians.clear();
-        operators.jacobians.resize(6 * nu * model.contact_bodies.len(), 0.0);
-        for (slot, block) in operators.jacobians.chunks_exact_mut((6 * nu).max(1)).enumerate() {
-            let body = model.contact_bodies[slot];
-            let arm = data.poses[body].position - data.reference;
+        operators.bodies.clear();
+        for &body in &model.contact_bodies {
+            let pose = data.poses[body];
+            let arm = pose.position - data.reference;
+            let mut map = RigidMap { jacobian: vec![0.0; 6 * nu], ..Default::default() };
             for k in 0..nu {
-                write_twist(block, nu, k, &reduced.body_map[body * nu + k], &arm);
+                write_twist(&mut map.jacobian, nu, k, &reduced.body_map[body * nu + k], &arm);
             }
+            operators.bodies.push(BodyOperators { body, pose, points: PointMap::Rigid(map) });
         }
     }
 
     /// What prescribed joints add to the velocities of these bodies, before and after.
     fn fill_drift(&mut self, t: f64, h: f64) {
         let Multibody { model, data, reduced, partition, operators, drift, .. } = self;
-        for (time, target) in [(t, &mut operators.drift_before), (t + h, &mut operators.drift)] {
-            target.clear();
-            target.resize(6 * model.contact_bodies.len(), 0.0);
-            if model.prescribed.is_empty() {
-                continue;
-            }
+        if model.prescribed.is_empty() {
+            return;
+        }
+        for (time, at_end) in [(t, false), (t + h, true)] {
             drift.fill(0.0);
             for (column, motion) in &model.prescribed {
                 drift[*column] = motion.sample(time).velocity;
             }
             reduced.drift(model, data, partition, drift);
-            for (block, &body) in target.chunks_exact_mut(6).zip(&model.contact_bodies) {
-                let arm = data.poses[body].position - data.reference;
-                write_twist(block, 1, 0, &data.twist_for(model, body, drift), &arm);
+            for BodyOperators { body, pose, points: PointMap::Rigid(map) } in &mut operators.bodies {
+                let arm = pose.position - data.reference;
+                let target = if at_end { &mut map.drift } else { &mut map.drift_before };
+                write_twist(target, 1, 0, &data.twist_for(model, *body, drift), &arm);
             }
         }
     }
@@ -378,22 +389,19 @@ impl Multibody {
     /// How fast the Jacobians of these bodies turn, where contacts want to know.
     fn fill_rates(&mut self) {
         let Multibody { model, data, reduced, partition, operators, drift, .. } = self;
-        operators.rates.clear();
-        operators.rates.resize(9 * model.contact_bodies.len(), 0.0);
         if self.contact_velocity == ContactVelocity::Middle {
             return;
         }
         drift.fill(0.0);
         reduced.closure_bias(data, partition, drift);
-        for (block, &body) in operators.rates.chunks_exact_mut(9).zip(&model.contact_bodies) {
-            let origin = data.poses[body].position;
-            let arm = origin - data.reference;
-            let loops = data.twist_for(model, body, drift);
-            let rate =
-                data.jacobian_rate(BodyIndex(body), &origin) + Twist::new(loops.at(&arm), loops.angular);
-            block[..3].copy_from_slice(rate.linear.as_slice());
-            block[3..6].copy_from_slice(rate.angular.as_slice());
-            block[6..].copy_from_slice(data.twists[body].angular.as_slice());
+        for BodyOperators { body, pose, points: PointMap::Rigid(map) } in &mut operators.bodies {
+            let arm = pose.position - data.reference;
+            let loops = data.twist_for(model, *body, drift);
+            let rate = data.jacobian_rate(BodyIndex(*body), &pose.position)
+                + Twist::new(loops.at(&arm), loops.angular);
+            map.rates[..3].copy_from_slice(rate.linear.as_slice());
+            map.rates[3..6].copy_from_slice(rate.angular.as_slice());
+            map.rates[6..].copy_from_slice(data.twists[*body].angular.as_slice());
         }
     }
 
@@ -461,20 +469,12 @@ impl Multibody {
         data.update_mass(model);
         reduced.update_mass(model, data, partition)?;
         operators.nu = partition.nu();
-        operators.bodies.clone_from(&model.contact_bodies);
         operators.mass_inverse.clear();
         operators.mass_inverse.extend_from_slice(reduced.mass_inverse.as_slice());
         operators.velocity.clear();
         operators.velocity.extend(partition.independent.iter().map(|&column| coordinates.v[column]));
         operators.free_velocity.clone_from(&operators.velocity);
         operators.durations = [0.0; 2];
-        let slots = model.contact_bodies.len();
-        for (list, entries) in
-            [(&mut operators.drift_before, 6), (&mut operators.drift, 6), (&mut operators.rates, 9)]
-        {
-            list.clear();
-            list.resize(entries * slots, 0.0);
-        }
         self.fill_bodies();
         Ok(&self.operators)
     }

@@ -1,5 +1,7 @@
 //! What holds between two materials.
 
+use crate::law::Kind;
+
 /// When a contact acts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Activation {
@@ -17,6 +19,13 @@ pub struct ContactLaw {
     /// e in [0, 1]; above 0 only with [`Activation::GapActivated`].
     pub restitution: f64,
     pub activation: Activation,
+}
+
+impl ContactLaw {
+    /// What an impulse of such a contact consists of.
+    pub fn kind(&self) -> Kind {
+        Kind::Coulomb
+    }
 }
 
 /// A law for each pair of materials, symmetric.

@@ -5,6 +5,7 @@ pub mod impulses;
 pub mod laws;
 mod model;
 mod physics;
+mod scheme;
 mod state;
 
 pub use body::{Anchor, Body, BodyId, Motion};
@@ -12,6 +13,7 @@ pub use impulses::{Impulses, ManifoldKey, StoredImpulse, StoredPoints};
 pub use laws::{Activation, ContactLaw, LawTable};
 pub use model::{MachinePart, Model, Prescribed};
 pub use physics::Physics;
+pub use scheme::Scheme;
 pub use state::State;
 
 /// What a rank holds of the simulated world.

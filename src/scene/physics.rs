@@ -1,5 +1,6 @@
 //! What the laws of motion need besides bodies.
 
+use super::Scheme;
 use crate::geometry::Vec3;
 use std::sync::Arc;
 
@@ -10,8 +11,7 @@ pub struct Physics {
     pub start_time: f64,
     /// h, s, > 0.
     pub time_step: f64,
-    /// θ of (29)–(30), in [0.5, 1].
-    pub theta: f64,
+    pub scheme: Scheme,
     /// Of time, m/s².
     pub gravity: Arc<dyn Fn(f64) -> Vec3 + Send + Sync>,
     /// Distance at which points are found, m; if none, 1 % of each body's size and what it may move in a step.

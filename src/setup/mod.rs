@@ -26,6 +26,7 @@ use crate::input::{self, BodyMotion, Case, CaseBody};
 use crate::machine::{Machine, MachineShape};
 use crate::scene::{
     Activation, Body, BodyId, ContactLaw, LawTable, MachinePart, Model, Motion, Physics, Prescribed, Scene,
+    Scheme,
 };
 use crate::solve::{self, assembled::Method};
 use crate::step::{DecompositionOptions, Machines};
@@ -199,7 +200,7 @@ fn physics(case: &Case) -> Physics {
     Physics {
         start_time: case.simulation.start_time,
         time_step: case.simulation.time_step,
-        theta: case.simulation.theta,
+        scheme: Scheme::MoreauJean { theta: case.simulation.theta },
         gravity: Arc::new(move |time| constant.unwrap_or_else(|| gravity.evaluate(&[time]))),
         contact_margin: case.solver.contact_margin,
         warm_start: case.solver.warm_start,

@@ -6,11 +6,10 @@
 use super::error::SetupError;
 use super::inventory::Inventory;
 use crate::contact::detect::{Candidate, Contact, Contacts, Detector};
+use crate::exchange::{DecompositionOptions, HaloMemory, balance, halo};
 use crate::geometry::{Aabb, Vec3};
 use crate::machine::Machine;
 use crate::scene::{Body, BodyId, Motion, Scene};
-use crate::step::halo::{self, HaloMemory};
-use crate::step::{DecompositionOptions, balance};
 use decomposition::Comm;
 
 /// Share of the smaller bounding radius by which bodies may penetrate each other.

@@ -9,12 +9,13 @@
 
 use super::error::{SetupError, agree};
 use super::{AchievedGrading, Inventory, Setup};
+use crate::exchange::OWNER;
 use crate::geometry::{Pose, Vec3};
 use crate::input::Case;
 use crate::machine::{Machine, SavedMachine};
 use crate::output::{Digest, ImpulseRow, StateFile, share};
 use crate::scene::{Body, BodyId, Impulses, ManifoldKey, Motion, Scene, StoredImpulse};
-use crate::step::{DecompositionOptions, Machines, machines};
+use crate::step::{DecompositionOptions, Machines};
 use decomposition::Comm;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -202,7 +203,7 @@ fn read_impulses(
             let rank = match home(&row.ids.map(BodyId), driven) {
                 (home, true) => homes.rank(home),
                 // Contacts without a free body live with the machines.
-                (_, false) => machines::OWNER,
+                (_, false) => OWNER,
             };
             outgoing.entry(rank).or_default().push((row.ids, row.parts, row.feature, row.impulse));
         }

@@ -104,9 +104,32 @@ impl ConjugateGradient {
     }
 }
 
+/// What the sweeps of an iteration with momentum are like.
+///
+/// ```text
+/// Begin ──first measurement──▶ Ahead ──near the tolerance, and no better──▶ Calm ──next measurement──▶ Ahead
+///                               │ stalls until little momentum is left
+///                               ▼
+///                            GivenUp ──as many sweeps again, once──▶ Begin, from the first impulses
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Nothing has been measured yet.
+    Begin,
+    /// Each sweep begins ahead of where the last one ended.
+    Ahead,
+    /// Plain until the next measurement.
+    Calm,
+    /// Plain since so many sweeps were done: nothing had helped.
+    GivenUp { after: usize },
+}
+
 /// Nesterov's momentum on the sweep.
 pub struct Momentum {
-    /// None while sweeps are plain.
+    stage: Stage,
+    /// Whether the solve has begun again from its first impulses, which it does once.
+    is_second: bool,
+    /// None before the first measurement and after momentum was given up.
     memory: Option<Memory>,
     /// Sweeps since the last restart.
     age: u32,
@@ -120,8 +143,7 @@ pub struct Momentum {
     last: Option<(f64, usize)>,
     least_since: f64,
     best: f64,
-    /// Sweeps are plain until the next measurement; and the least residual with which they were.
-    calm: bool,
+    /// The least residual at which sweeps were calm.
     calmed: f64,
     /// A state with nearly the best, and its residual.
     kept_state: Option<State>,
@@ -130,10 +152,6 @@ pub struct Momentum {
     waited: usize,
     /// Sweeps of that kind before the momentum is halved.
     patience: usize,
-    /// The sweeps done when nothing had helped: since then they are plain, which cost less.
-    given_up: Option<usize>,
-    /// The solve has begun again, which it does once.
-    again: bool,
 }
 
 /// How slowly β grows: `k / (k + 3)`.
@@ -171,6 +189,8 @@ const MILD_GAP: f64 = 0.2;
 impl Momentum {
     pub fn new() -> Self {
         Self {
+            stage: Stage::Begin,
+            is_second: false,
             memory: None,
             age: 0,
             gap: GAP,
@@ -179,52 +199,35 @@ impl Momentum {
             last: None,
             least_since: f64::INFINITY,
             best: f64::INFINITY,
-            calm: false,
             calmed: f64::INFINITY,
             kept_state: None,
             kept: f64::INFINITY,
             waited: 0,
             patience: PATIENCE,
-            given_up: None,
-            again: false,
         }
     }
 
-    /// Takes note of a residual measured after so many sweeps, and tells whether the solve should begin again. The same on every rank.
+    /// Takes a residual measured after so many sweeps; whether the solve should begin again. The same on every rank.
     pub fn observe(&mut self, residual: f64, done: usize, options: &Options, sweep: &mut Sweep) -> bool {
         let last = self.last.replace((residual, done));
         if done >= options.maximum_sweeps / 4 {
             self.keep(residual, sweep);
         }
-        if let Some(since) = self.given_up {
-            let again = !self.again && done >= LATER * since;
-            if again {
-                self.begin_again(done);
+        let (before, sweeps) = last.map_or((f64::INFINITY, 0), |(before, earlier)| (before, done - earlier));
+        match self.stage {
+            Stage::GivenUp { after } => {
+                let again = !self.is_second && done >= LATER * after;
+                if again {
+                    self.begin_again(done);
+                }
+                return again;
             }
-            return again;
-        }
-        let sweeps = last.map_or(0, |(_, before)| done - before);
-        match last.map(|(residual, _)| residual) {
-            None => self.memory = Some(Memory::of(sweep)),
-            Some(_) if self.calm => {
-                (self.calm, self.calmed) = (false, residual.min(self.calmed));
+            Stage::Begin => (self.stage, self.memory) = (Stage::Ahead, Some(Memory::of(sweep))),
+            Stage::Calm => {
+                (self.stage, self.calmed) = (Stage::Ahead, residual.min(self.calmed));
                 self.begin_anew();
             }
-            Some(_)
-                if residual <= NEAR * options.tolerance
-                    && self.least_since < residual
-                    && residual < self.calmed =>
-            {
-                (self.calm, self.calmed) = (true, residual);
-            }
-            Some(_) if residual > GROWN * self.least_since => {
-                (self.gap, self.further) = ((WIDEN * self.gap).min(1.0), SHORTEN * self.further);
-                self.begin_anew();
-            }
-            Some(last) if (last / residual).ln() < RATE * self.gap * sweeps as f64 => {
-                self.gap = (self.gap / SHRINK).max(self.least);
-            }
-            Some(_) => {}
+            Stage::Ahead => self.steer(residual, before, sweeps, options.tolerance),
         }
         self.least_since = self.least_since.min(residual);
         if residual < BETTER * self.best {
@@ -239,10 +242,23 @@ impl Momentum {
         false
     }
 
+    /// More or less momentum, by the residual before and after some sweeps.
+    fn steer(&mut self, residual: f64, before: f64, sweeps: usize, tolerance: f64) {
+        if residual <= NEAR * tolerance && self.least_since < residual && residual < self.calmed {
+            (self.stage, self.calmed) = (Stage::Calm, residual);
+        } else if residual > GROWN * self.least_since {
+            (self.gap, self.further) = ((WIDEN * self.gap).min(1.0), SHORTEN * self.further);
+            self.begin_anew();
+        } else if (before / residual).ln() < RATE * self.gap * sweeps as f64 {
+            self.gap = (self.gap / SHRINK).max(self.least);
+        }
+    }
+
     /// From the first impulses, with less momentum and more patience. What was kept stays.
     fn begin_again(&mut self, done: usize) {
         let (kept_state, kept) = (self.kept_state.take(), self.kept);
-        *self = Self { kept_state, kept, patience: done / 2, least: MILD_GAP, again: true, ..Self::new() };
+        *self =
+            Self { kept_state, kept, patience: done / 2, least: MILD_GAP, is_second: true, ..Self::new() };
     }
 
     /// Remembers the state if it is much better than the one remembered.
@@ -263,8 +279,8 @@ impl Momentum {
         self.least = 2.0 * self.least.max(self.gap);
         self.gap = self.least;
         self.begin_anew();
-        if self.again || self.least > GIVE_UP {
-            (self.memory, self.given_up) = (None, Some(done));
+        if self.is_second || self.least > GIVE_UP {
+            (self.stage, self.memory) = (Stage::GivenUp { after: done }, None);
         }
     }
 
@@ -276,7 +292,8 @@ impl Momentum {
 
     /// A sweep from a little further on the way of the last ones. Collective.
     pub fn sweep(&mut self, sweep: &mut Sweep, interface: &mut dyn Interface) {
-        let Some(memory) = self.memory.as_mut().filter(|_| !self.calm) else { return sweep.run(interface) };
+        let ahead = self.stage == Stage::Ahead;
+        let Some(memory) = self.memory.as_mut().filter(|_| ahead) else { return sweep.run(interface) };
         self.age += 1;
         let age = f64::from(self.age);
         let onward = (age / (age + GROWTH)).min(1.0 - self.gap);
@@ -290,8 +307,9 @@ mod tests {
     use super::super::problem::{Inertia, Manifold, Point, Problem, contact_frame};
     use super::super::solver::{Acceleration, Alone, LocalLaw, Options, solve};
     use super::super::{Hub, Sweep, Team, problem::Twist};
-    use super::{LATER, MILD_GAP, Momentum, PATIENCE};
+    use super::{LATER, MILD_GAP, Momentum, PATIENCE, Stage};
     use crate::geometry::{Mat3, Vec3};
+    use crate::law::Kind;
     use crate::scene::{BodyId, ManifoldKey};
 
     /// A column of spheres on a floor: the weight of all has to find its way down, contact by contact.
@@ -316,6 +334,7 @@ mod tests {
                     key,
                     slots,
                     frame: contact_frame(up),
+                    kind: Kind::Coulomb,
                     friction: 0.5,
                     first_point,
                 });
@@ -341,7 +360,8 @@ mod tests {
         let mut sweep =
             Sweep::new(&problem, &Hub::default(), &colours, LocalLaw::Projected, |_| false, &team);
         let options = Options { maximum_sweeps: 100, ..Options::default() };
-        let mut momentum = Momentum { given_up: Some(0), again: true, ..Momentum::new() };
+        let stage = Stage::GivenUp { after: 0 };
+        let mut momentum = Momentum { stage, is_second: true, ..Momentum::new() };
         let states: Vec<Vec<[f64; 3]>> = [(10, 1e-3), (50, 0.2), (60, 0.1), (70, 0.3)]
             .into_iter()
             .map(|(done, residual)| {
@@ -370,12 +390,13 @@ mod tests {
         let mut momentum = Momentum::new();
         let (mut given_up, mut begun) = (Vec::new(), Vec::new());
         for done in (0..options.maximum_sweeps).step_by(10) {
-            let plain = momentum.given_up.is_some();
+            let given_up_now = |momentum: &Momentum| matches!(momentum.stage, Stage::GivenUp { .. });
+            let plain = given_up_now(&momentum);
             if momentum.observe(1.0, done, &options, &mut sweep) {
                 begun.push(done);
                 assert!(momentum.least >= MILD_GAP && momentum.patience >= PATIENCE);
             }
-            if !plain && momentum.given_up.is_some() {
+            if !plain && given_up_now(&momentum) {
                 given_up.push(done);
             }
         }

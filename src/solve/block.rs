@@ -15,8 +15,10 @@
 
 use super::colour::Colours;
 use super::kernel;
-use super::lanes::{F64x8, LANES, Lanes, Vectors};
 use super::problem::{IDLE, Inertia, Problem};
+use crate::lanes::{F64x8, LANES, Lanes, Vectors};
+use crate::law::Kind;
+use crate::law::coulomb::Steps;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -27,13 +29,15 @@ pub struct Block {
     /// n and t of the contact frame; s is their product.
     pub axes: [Vectors<LANES>; 2],
     pub friction: F64x8,
+    /// Of all eight.
+    pub kind: Kind,
     /// Of both sides' bodies, in the lists by line.
     pub lines: [[u32; LANES]; 2],
     pub first_row: u32,
     pub end_row: u32,
     /// Bit by lane: bodies that impulses move.
     pub movable: [u8; 2],
-    /// Bit by lane: points are solved exactly in the projected law too, see [`kernel::is_strongly_coupled`].
+    /// Bit by lane: points are solved exactly in the projected law too, see [`is_strongly_coupled`](crate::law::coulomb::is_strongly_coupled).
     pub strong: u8,
 }
 
@@ -152,7 +156,7 @@ impl Blocks {
 
     /// Decides which manifolds share a block, and where its rows are.
     ///
-    /// Manifolds with equally many points share blocks, so that little is padded; blocks follow one another by where the bodies are that they move
+    /// Manifolds of one kind with equally many points share blocks, so that little is padded; blocks follow one another by where the bodies are that they move
     /// ([`Problem::places`]): a thread that has the first half of every colour has the same bodies each time.
     fn arrange(
         &mut self,
@@ -178,7 +182,8 @@ impl Blocks {
             let boundary = members.partition_point(|member| !member.interior);
             let mut push = |members: &[Member]| {
                 let first = groups.len();
-                let mut together: Vec<&[Member]> = members.chunks(LANES).collect();
+                let kinds = members.chunk_by(|a, b| a.kind == b.kind);
+                let mut together: Vec<&[Member]> = kinds.flat_map(|members| members.chunks(LANES)).collect();
                 together.sort_by_key(|members| members[0].moves);
                 for members in together {
                     let depth = members.iter().map(|member| member.points).max().unwrap_or(0);
@@ -231,6 +236,7 @@ fn empty<T: Copy + Send + Sync>(list: &mut Vec<T>, count: usize, value: T) {
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Member {
     interior: bool,
+    kind: Kind,
     points: u32,
     /// The first line that it moves: a wall touches bodies everywhere.
     moves: u32,
@@ -243,6 +249,7 @@ impl Member {
         let movable = slots.into_iter().filter(|&slot| problem.inertia[slot as usize].is_movable());
         Self {
             interior: !slots.iter().any(|&slot| shared(slot)),
+            kind: problem.manifolds[index as usize].kind,
             points: problem.points_of(index as usize).len() as u32,
             moves: movable.map(|slot| lines[slot as usize]).min().unwrap_or(NOTHING),
             index,
@@ -267,6 +274,13 @@ pub struct Points<const N: usize> {
     pub step_normal: Lanes<N>,
     pub step_tangent: Lanes<N>,
     pub coupling: [Lanes<N>; 2],
+}
+
+impl<const N: usize> Points<N> {
+    #[inline(always)]
+    pub fn steps(&self) -> Steps<N> {
+        Steps { normal: self.step_normal, tangent: self.step_tangent, coupling: self.coupling }
+    }
 }
 
 impl Row {
@@ -318,6 +332,7 @@ impl Block {
             for (axis, direction) in self.axes.iter_mut().zip(&manifold.frame) {
                 axis.set(lane, direction.as_ref());
             }
+            self.kind = manifold.kind;
             self.friction.0[lane] = manifold.friction;
             for side in 0..2 {
                 let slot = manifold.slots[side];

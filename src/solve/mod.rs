@@ -8,11 +8,9 @@ mod accelerate;
 pub mod assembled;
 mod block;
 pub mod colour;
+mod end;
 pub mod hub;
-pub mod instructions;
 mod kernel;
-pub mod lanes;
-pub mod law;
 pub mod problem;
 pub mod residual;
 pub mod solver;
@@ -21,8 +19,8 @@ pub mod team;
 
 pub use block::Blocks;
 pub use colour::Colours;
-pub use hub::{Hub, HubMachine};
-pub use instructions::Instructions;
+pub use end::{End, MachineSlot, delassus_of_body, jacobian_in_frame};
+pub use hub::{Hub, HubMachine, HubManifold, HubPoint};
 pub use problem::{Inertia, Manifold, Point, Problem, Twist};
 pub use residual::{Measure, Residual, Ruler};
 pub use solver::{

@@ -11,8 +11,10 @@
 //! `bias` is `e V_n⁻` for Newton's impact law, or `g/h` for the predictive law.
 //! `W = Hᵀ M⁻¹ H` is never formed; only its diagonal blocks are, point by point.
 
-use super::lanes::Line;
+use super::end::delassus_of_body;
 use crate::geometry::{Mat3, Vec3};
+use crate::lanes::Line;
+use crate::law::Kind;
 use crate::scene::ManifoldKey;
 use serde::{Deserialize, Serialize};
 
@@ -76,6 +78,7 @@ pub struct Manifold {
     pub slots: [u32; 2],
     /// The contact frame (n, t, s), world, right-handed.
     pub frame: [Vec3; 3],
+    pub kind: Kind,
     pub friction: f64,
     /// First of its points; they end where the next manifold's begin.
     pub first_point: u32,
@@ -121,8 +124,7 @@ impl Problem {
         for side in 0..2 {
             let inertia = &self.inertia[manifold.slots[side] as usize];
             if inertia.is_movable() {
-                let cross = point.arms[side].cross_matrix();
-                world += Mat3::identity() * inertia.inverse_mass - cross * inertia.inverse_tensor() * cross;
+                world += delassus_of_body(inertia, &point.arms[side]);
             }
         }
         let local = frame.transpose() * world * frame;

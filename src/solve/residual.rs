@@ -21,12 +21,13 @@
 //! the measure stands the largest error as a velocity, `max ‖F‖/ρ` with `ρ = 1/W_nn`.
 
 use super::kernel::{self, Terms};
-use super::lanes::{F64x8, LANES};
 use super::problem::{Manifold, Point, Problem, Twist};
 use super::solver::Interface;
 use super::sweep::Sweep;
 use crate::geometry::Vec3;
-use decomposition::{Comm, ExactSum, Grid, GridSum};
+use crate::lanes::{F64x8, LANES};
+use crate::law::coulomb::natural_map;
+use decomposition::{ExactSum, Grid, GridSum};
 
 /// What the squares are weighted with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,14 +64,6 @@ impl Sums {
         match self {
             Sums::Exact(sums) => sums.iter_mut().zip(terms).for_each(|(sum, term)| sum.add(term)),
             Sums::Rounded(sums) => sums.iter_mut().zip(terms).for_each(|(sum, term)| sum.add(term)),
-        }
-    }
-
-    /// Afterwards every rank holds the sums over all ranks.
-    pub fn reduce(&mut self, comm: &dyn Comm) {
-        match self {
-            Sums::Exact(sums) => ExactSum::reduce(&mut sums[..], comm),
-            Sums::Rounded(sums) => GridSum::reduce(sums, comm),
         }
     }
 
@@ -195,28 +188,6 @@ impl Ruler {
     }
 }
 
-/// Projection onto the friction cone `{ ‖p_t‖ ≤ μ p_n }`.
-pub fn project_on_cone(p: Vec3, friction: f64) -> Vec3 {
-    let tangential = (p.y * p.y + p.z * p.z).sqrt();
-    // The polar cone first: without friction the two overlap in this test, since 0 ≤ 0 · p_n holds for every p_n.
-    if friction * tangential <= -p.x {
-        return Vec3::zeros();
-    }
-    if tangential <= friction * p.x {
-        return p;
-    }
-    let normal = (p.x + friction * tangential) / (1.0 + friction * friction);
-    let scale = friction * normal / tangential;
-    Vec3::new(normal, scale * p.y, scale * p.z)
-}
-
-/// `F` of one contact point.
-pub fn natural_map(impulse: Vec3, velocity: Vec3, friction: f64, rho: f64) -> Vec3 {
-    let slip = (velocity.y * velocity.y + velocity.z * velocity.z).sqrt();
-    let shifted = velocity + Vec3::new(friction * slip, 0.0, 0.0);
-    impulse - project_on_cone(impulse - shifted * rho, friction)
-}
-
 /// A contact point as it is measured one by one.
 pub(super) struct Seen {
     pub impulse: Vec3,
@@ -325,45 +296,7 @@ mod tests {
         (-2.0..2.0, -2.0..2.0, -2.0..2.0).prop_map(|(x, y, z)| Vec3::new(x, y, z))
     }
 
-    /// Without friction the cone is a half-line: found by a bouncing ball that parted and was reported as not converged.
-    #[test]
-    fn the_cone_without_friction_is_a_half_line() {
-        for (p, projected) in [(-5.5, 0.0), (0.0, 0.0), (5.5, 5.5)] {
-            for tangential in [Vec3::zeros(), Vec3::new(0.0, 0.3, -0.4)] {
-                let found = project_on_cone(Vec3::x() * p + tangential, 0.0);
-                assert_eq!(found, Vec3::x() * projected);
-            }
-        }
-        assert_eq!(natural_map(Vec3::zeros(), Vec3::new(2.0, 1.0, 0.0), 0.0, 1.0), Vec3::zeros());
-    }
-
     proptest! {
-        /// The projection is the nearest point of the cone: the remainder is orthogonal to it and in the polar cone.
-        #[test]
-        fn projection_is_nearest(p in vector(), friction in 0.0..2.0) {
-            let projected = project_on_cone(p, friction);
-            prop_assert!(projected.y.hypot(projected.z) <= friction * projected.x + 1e-12);
-            let rest = p - projected;
-            prop_assert!(rest.dot(&projected).abs() < 1e-12 * (1.0 + p.norm_squared()));
-            prop_assert!(rest.x + friction * rest.y.hypot(rest.z) <= 1e-12 * (1.0 + p.norm()));
-        }
-
-        /// Zero exactly for states that satisfy the law: take-off, stick and slip.
-        #[test]
-        fn zero_on_the_law(n in 0.01..2.0, angle in 0.0..6.0, slip in 0.0..3.0, friction in 0.0..1.5, inside in 0.0..0.99, rho in 0.1..10.0) {
-            let direction = Vec3::new(0.0, f64::cos(angle), f64::sin(angle));
-            let stick = Vec3::new(n, 0.0, 0.0) + direction * (friction * n * inside);
-            let sliding = Vec3::new(n, 0.0, 0.0) - direction * (friction * n);
-            let states = [
-                (Vec3::zeros(), Vec3::new(n, 0.0, 0.0) + direction * slip),
-                (stick, Vec3::zeros()),
-                (sliding, direction * slip),
-            ];
-            for (impulse, velocity) in states {
-                prop_assert!(natural_map(impulse, velocity, friction, rho).norm() < 1e-12 * (1.0 + rho * slip) * 10.0);
-            }
-        }
-
         /// A thousand times the mass, and impulses to match: all terms of the scaled measure grow alike, so the residual stays.
         #[test]
         fn the_scaled_measure_does_not_depend_on_mass(impulse in vector(), velocity in vector(), free in vector(), friction in 0.0..1.5) {
@@ -383,15 +316,5 @@ mod tests {
             prop_assert!((slow - slow_too).abs() <= 1e-12 * (1.0 + slow));
         }
 
-        #[test]
-        fn positive_off_the_law(impulse in vector(), velocity in vector(), friction in 0.05..1.5) {
-            let violates = impulse.x < -1e-3
-                || velocity.x < -1e-3
-                || impulse.x.min(velocity.x) > 1e-3
-                || impulse.y.hypot(impulse.z) > friction * impulse.x.max(0.0) + 1e-3;
-            if violates {
-                prop_assert!(natural_map(impulse, velocity, friction, 1.0).norm() > 1e-5);
-            }
-        }
     }
 }

@@ -7,11 +7,11 @@ use super::block::{Block, Blocks, NOTHING, Phase, Row, by_line};
 use super::colour::Colours;
 use super::hub::{Hub, HubState, HubSweep};
 use super::kernel::{self, Ahead, Shared, SharedWeights, Terms, Visit};
-use super::lanes::{F64x8, LANES};
 use super::problem::{Inertia, Problem, Twist};
 use super::residual::{Grids, Measure, Partial};
 use super::solver::{Interface, LocalLaw, Velocities};
 use super::team::{Share, Team};
+use crate::lanes::{F64x8, LANES};
 use decomposition::ExactSum;
 use std::ops::Range;
 

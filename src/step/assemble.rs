@@ -1,15 +1,18 @@
 //! From contacts to the contact problem: frames, arms, bias, starting impulses (31)–(32).
 
-use super::impact::{Flight, Impact};
+use super::correct::impact::{Flight, Impact};
+use super::integrate::Approach;
 use super::machines::Machines;
+use super::view::View;
 use crate::contact::detect::{Candidate, Contact, ContactPoint, Contacts};
+use crate::exchange::colours::is_of;
+use crate::exchange::parcel::{Grain, Parcel, ParcelPoint};
 use crate::geometry::{Aabb, Vec3, place_on_curve};
-use crate::scene::{
-    Activation, Body, BodyId, ContactLaw, Impulses, ManifoldKey, Motion, Scene, StoredImpulse, StoredPoints,
-};
-use crate::solve::hub::HubPoint;
+use crate::law::coulomb::project_on_cone;
+use crate::scene::{Activation, Body, BodyId, ContactLaw, Impulses, Motion, Scene, StoredImpulse};
+use crate::solve::colour::Link;
 use crate::solve::problem::{IDLE, contact_frame};
-use crate::solve::{Inertia, Manifold, Point, Problem, Twist};
+use crate::solve::{End, MachineSlot, Manifold, Point, Problem};
 use rayon::prelude::*;
 use smallvec::SmallVec;
 
@@ -48,28 +51,22 @@ pub struct Assembled {
 
 /// A contact that is solved in the hub phase.
 pub struct HubContact {
-    pub key: ManifoldKey,
     /// Places in the list of candidates.
     pub slots: [u32; 2],
-    pub frame: [Vec3; 3],
-    pub friction: f64,
-    pub points: Vec<HubPoint>,
+    pub parcel: Parcel,
     /// One for each point.
     pub infos: Vec<PointInfo>,
 }
 
 /// What contacts are assembled from.
 pub struct Parts<'a> {
-    pub candidates: &'a [Candidate<'a>],
+    pub view: &'a View<'a>,
     pub scene: &'a Scene,
     pub machines: &'a Machines,
     /// Where the impulses of the last step are looked for.
     pub stored: [&'a Impulses; 2],
     pub warm_start: bool,
-    /// `v_free` by slot.
-    pub free_velocity: &'a [Twist],
-    pub time_step: f64,
-    pub theta: f64,
+    pub approach: Approach,
     pub takes_part: TakesPart,
 }
 
@@ -84,20 +81,53 @@ pub enum TakesPart {
     All,
 }
 
-pub fn assemble(
-    contacts: &[Contacts],
-    inertia: Vec<Inertia>,
-    free_velocity: Vec<Twist>,
-    parts: &Parts,
-) -> Assembled {
+/// Whether a pair with this law looks for contacts ahead of closed gaps.
+pub fn is_ahead(law: &ContactLaw, takes_part: TakesPart) -> bool {
+    law.activation == Activation::Predictive || takes_part != TakesPart::Closed
+}
+
+/// The contacts that take part, those of machines left out, ascending by key.
+pub fn links(contacts: &[Contacts], parts: &Parts) -> Vec<Link> {
+    let movable = parts.view.ids.len();
+    let slot = |slot: u32| ((slot as usize) < movable).then_some(slot);
+    let link = |contact: Contact| {
+        let takes_part = takes_part(contact, parts)?;
+        takes_part.then(|| Link { key: contact.key, slots: contact.slots.map(slot) })
+    };
+    let some = |contacts: &[Contacts]| -> Vec<Link> {
+        contacts.iter().flat_map(Contacts::iter).filter_map(link).collect()
+    };
     // On one thread there is nothing to put together afterwards.
+    if rayon::current_num_threads() == 1 {
+        return some(contacts);
+    }
+    contacts.par_chunks(CHUNK).flat_map_iter(some).collect()
+}
+
+/// Whether a contact of no machine has a point in the contact problem; none for materials that never meet. Frames are made only where
+/// they are asked for.
+fn takes_part(contact: Contact, parts: &Parts) -> Option<bool> {
+    let bodies = contact.slots.map(|slot| parts.view.candidates[slot as usize].body);
+    let law = parts.scene.model.laws.between(bodies[0].material, bodies[1].material)?;
+    if bodies.iter().any(|body| matches!(body.motion, Motion::Machine(_))) {
+        return Some(false);
+    }
+    Some(match (law.activation, parts.takes_part) {
+        (Activation::Predictive, _) | (_, TakesPart::All) => true,
+        (_, TakesPart::Closed) => contact.points.iter().any(|point| point.gap <= 0.0),
+        (_, TakesPart::Closing) => Assembler::new(contact, &[], parts)?.active_points().next().is_some(),
+    })
+}
+
+/// The contact problem; those of machines and of `hubs` stand beside it.
+pub fn assemble(contacts: &[Contacts], hubs: &[BodyId], parts: &Parts) -> Assembled {
     let chunk = if rayon::current_num_threads() == 1 { contacts.len().max(1) } else { CHUNK };
     let mut pieces: Vec<Assembled> =
-        contacts.par_chunks(chunk).map(|contacts| piece(contacts, parts)).collect();
+        contacts.par_chunks(chunk).map(|contacts| piece(contacts, hubs, parts)).collect();
     let mut assembled = if pieces.len() == 1 { pieces.remove(0) } else { Assembled::default() };
-    assembled.problem.places = places(parts.candidates);
-    assembled.problem.inertia = inertia;
-    assembled.problem.free_velocity = free_velocity;
+    assembled.problem.places = places(&parts.view.candidates);
+    assembled.problem.inertia = parts.view.inertia.clone();
+    assembled.problem.free_velocity = parts.view.free_velocity.clone();
     let total = |count: fn(&Assembled) -> usize| pieces.iter().map(count).sum();
     let points = total(|piece| piece.points.len());
     assembled.problem.manifolds.reserve(total(|piece| piece.problem.manifolds.len()));
@@ -119,7 +149,7 @@ fn places(candidates: &[Candidate]) -> Vec<u32> {
 }
 
 /// Some contacts, without the bodies.
-fn piece(contacts: &[Contacts], parts: &Parts) -> Assembled {
+fn piece(contacts: &[Contacts], hubs: &[BodyId], parts: &Parts) -> Assembled {
     let mut assembled = Assembled::default();
     let points = contacts.iter().map(Contacts::points).sum();
     assembled.problem.manifolds.reserve(contacts.iter().map(Contacts::len).sum());
@@ -127,19 +157,13 @@ fn piece(contacts: &[Contacts], parts: &Parts) -> Assembled {
     assembled.points.reserve(points);
     let mut next = [0; 2];
     for contact in contacts.iter().flat_map(Contacts::iter) {
-        let bodies = contact.slots.map(|slot| parts.candidates[slot as usize].body);
-        let Some(law) = parts.scene.model.laws.between(bodies[0].material, bodies[1].material) else {
-            continue;
-        };
-        let on_machine = bodies.iter().any(|body| matches!(body.motion, Motion::Machine(_)));
-        let home = home(bodies);
+        let home = home(contact.slots.map(|slot| parts.view.candidates[slot as usize].body));
         let [own, ghosts] = [0, 1].map(|of| parts.stored[of].find_next(home, &contact.key, &mut next[of]));
         // With its home, which is an own body or a ghost and so in one of the two lists.
         let old = if own.is_empty() { ghosts } else { own };
-        let frame = contact_frame(contact.normal);
-        let assembler = Assembler { contact, bodies, law, frame, old, parts };
-        if on_machine {
-            assembled.hub.extend(assembler.machine_contact());
+        let Some(assembler) = Assembler::new(contact, old, parts) else { continue };
+        if assembler.is_on_machine() || (!hubs.is_empty() && is_of(&contact.key, hubs)) {
+            assembled.hub.extend(assembler.hub_contact());
         } else {
             assembler.add_manifold(&mut assembled);
         }
@@ -148,6 +172,16 @@ fn piece(contacts: &[Contacts], parts: &Parts) -> Assembled {
 }
 
 impl Assembled {
+    /// Of all points, those of hubs last.
+    pub fn infos(&self) -> impl Iterator<Item = &PointInfo> + Clone {
+        self.points.iter().chain(self.hub.iter().flat_map(|contact| &contact.infos))
+    }
+
+    /// The largest of some number of the points, and zero.
+    pub fn largest(&self, value: impl Fn(&PointInfo) -> f64) -> f64 {
+        self.infos().map(value).fold(0.0, f64::max)
+    }
+
     fn append(&mut self, mut other: Assembled) {
         let first = self.problem.points.len() as u32;
         other.problem.manifolds.iter_mut().for_each(|manifold| manifold.first_point += first);
@@ -170,53 +204,6 @@ impl Assembled {
             }
         }
     }
-
-    /// Takes the contacts of some bodies out of the problem and puts them among those of the hub phase.
-    pub fn separate(&mut self, hubs: &[BodyId]) {
-        let problem = &mut self.problem;
-        let is_hub = |manifold: &Manifold| is_of(&manifold.key, hubs);
-        if !problem.manifolds.iter().any(is_hub) {
-            return;
-        }
-        let all = Problem {
-            manifolds: std::mem::take(&mut problem.manifolds),
-            points: std::mem::take(&mut problem.points),
-            ..Default::default()
-        };
-        let infos = std::mem::take(&mut self.points);
-        for (index, manifold) in all.manifolds.iter().enumerate() {
-            let places = all.points_of(index);
-            if is_hub(manifold) {
-                let Manifold { key, slots, frame, friction, .. } = *manifold;
-                let points = all.points[places.clone()].iter().map(|point| hub_point(problem, slots, point));
-                let (points, infos) = (points.collect(), infos[places].to_vec());
-                self.hub.push(HubContact { key, slots, frame, friction, points, infos });
-            } else {
-                let first_point = problem.points.len() as u32;
-                problem.manifolds.push(Manifold { first_point, ..manifold.clone() });
-                problem.points.extend_from_slice(&all.points[places.clone()]);
-                self.points.extend_from_slice(&infos[places]);
-            }
-        }
-        self.hub.sort_unstable_by_key(|contact| contact.key);
-    }
-}
-
-/// Whether one of these bodies takes part.
-pub fn is_of(key: &ManifoldKey, bodies: &[BodyId]) -> bool {
-    key.bodies.iter().any(|id| bodies.contains(id))
-}
-
-/// A point between bodies, one of which may be fixed or kinematic.
-fn hub_point(problem: &Problem, slots: [u32; 2], point: &Point) -> HubPoint {
-    let given = |side: usize| {
-        let slot = slots[side] as usize;
-        let twist = &problem.free_velocity[slot];
-        let velocity = Vec3::from(twist.linear) + Vec3::from(twist.angular).cross(&point.arms[side]);
-        if problem.inertia[slot].is_movable() { Vec3::zeros() } else { velocity }
-    };
-    let Point { arms, bias, impulse } = *point;
-    HubPoint { arms, jacobians: Default::default(), given: given(1) - given(0), bias, impulse }
 }
 
 /// The points of a contact that take part, with their arms.
@@ -233,7 +220,18 @@ struct Assembler<'a> {
     parts: &'a Parts<'a>,
 }
 
-impl Assembler<'_> {
+impl<'a> Assembler<'a> {
+    /// None for materials that never meet.
+    fn new(contact: Contact<'a>, old: &'a [StoredImpulse], parts: &'a Parts<'a>) -> Option<Self> {
+        let bodies = contact.slots.map(|slot| parts.view.candidates[slot as usize].body);
+        let law = parts.scene.model.laws.between(bodies[0].material, bodies[1].material)?;
+        Some(Self { frame: contact_frame(contact.normal), contact, bodies, law, old, parts })
+    }
+
+    fn is_on_machine(&self) -> bool {
+        self.bodies.iter().any(|body| matches!(body.motion, Motion::Machine(_)))
+    }
+
     fn add_manifold(&self, assembled: &mut Assembled) {
         let first_point = assembled.problem.points.len() as u32;
         let mut add = |info: PointInfo, arms: [Vec3; 2], impact: &Option<Impact>| {
@@ -251,27 +249,47 @@ impl Assembler<'_> {
         }
         if assembled.problem.points.len() as u32 > first_point {
             let Contact { key, slots, .. } = self.contact;
-            let (frame, friction) = (self.frame, self.law.friction);
-            assembled.problem.manifolds.push(Manifold { key, slots, frame, friction, first_point });
+            let (frame, kind, friction) = (self.frame, self.law.kind(), self.law.friction);
+            assembled.problem.manifolds.push(Manifold { key, slots, frame, kind, friction, first_point });
         }
     }
 
-    fn machine_contact(&self) -> Option<HubContact> {
+    fn hub_contact(&self) -> Option<HubContact> {
         let (found, impact) = self.points();
-        let (mut points, mut infos) = (Vec::new(), Vec::new());
-        for (info, arms) in &found {
-            points.push(HubPoint {
-                arms: *arms,
-                jacobians: [0, 1].map(|side| self.jacobian(side, &info.position)),
-                given: self.given(1, info, arms) - self.given(0, info, arms),
-                bias: self.bias(info, arms, &impact),
-                impulse: self.carried(info.feature),
-            });
-            infos.push(*info);
-        }
+        let point = |(info, arms): &(PointInfo, [Vec3; 2])| ParcelPoint {
+            position: info.position,
+            arms: *arms,
+            given: [0, 1].map(|side| self.given(side, arms)),
+            bias: self.bias(info, arms, &impact),
+            impulse: self.carried(info.feature),
+            gap: info.gap,
+            since_impact: info.since_impact,
+        };
+        let points: Vec<ParcelPoint> = found.iter().map(point).collect();
+        let infos = found.iter().map(|(info, _)| *info).collect();
         let Contact { key, slots, .. } = self.contact;
-        let (frame, friction) = (self.frame, self.law.friction);
-        (!points.is_empty()).then_some(HubContact { key, slots, frame, friction, points, infos })
+        let (ends, friction) = ([self.end(0), self.end(1)], self.law.friction);
+        let parcel = Parcel { key, ends, frame: self.frame, friction, points };
+        (!parcel.points.is_empty()).then_some(HubContact { slots, parcel, infos })
+    }
+
+    fn end(&self, side: usize) -> End<Grain> {
+        let (slot, view) = (self.contact.slots[side] as usize, self.parts.view);
+        let body = self.bodies[side];
+        match body.motion {
+            Motion::Free => End::Body(Grain {
+                id: body.id,
+                owner: view.owners[slot],
+                inertia: view.inertia[slot],
+                free: view.free_velocity[slot],
+            }),
+            Motion::Fixed | Motion::Kinematic(_) => End::Given,
+            Motion::Machine(index) => {
+                let part = self.parts.scene.model.machine_parts[index as usize];
+                // Bodies that are only drawn are no candidates.
+                End::Machine(MachineSlot { machine: part.machine, slot: part.slot.unwrap_or(0) })
+            }
+        }
     }
 
     /// The points that take part, with their arms.
@@ -314,10 +332,7 @@ impl Assembler<'_> {
             gap: info.gap,
             before: along([0, 1].map(|side| self.velocity_before(side, info, arms))),
             free: along([0, 1].map(|side| self.free_velocity(side, info, arms))),
-            durations: [
-                (1.0 - self.parts.theta) * self.parts.time_step,
-                self.parts.theta * self.parts.time_step,
-            ],
+            durations: self.parts.approach.durations,
         }
     }
 
@@ -326,7 +341,7 @@ impl Assembler<'_> {
         let same = self.old.iter().find(|stored| stored.feature == feature);
         let Some(stored) = same.filter(|_| self.parts.warm_start) else { return [0.0; 3] };
         let local = Vec3::from_fn(|axis, _| self.frame[axis].dot(&stored.impulse));
-        crate::solve::residual::project_on_cone(local, self.law.friction).into()
+        project_on_cone(local, self.law.friction).into()
     }
 
     /// `e V_n⁻`, with the velocities at the start of the step, or `g/h`; where overlap is limited that of [`Impact`].
@@ -335,7 +350,7 @@ impl Assembler<'_> {
             return self.flight(info, arms).bias(impact, self.law.restitution);
         }
         match self.law.activation {
-            Activation::Predictive => info.gap.max(0.0) / self.parts.time_step,
+            Activation::Predictive => info.gap.max(0.0) / self.parts.approach.closing,
             Activation::GapActivated if self.law.restitution == 0.0 => 0.0,
             Activation::GapActivated => {
                 let before = [0, 1].map(|side| self.velocity_before(side, info, arms));
@@ -358,60 +373,18 @@ impl Assembler<'_> {
                 operators.point_velocity(slot, &info.position, &operators.free_velocity)
             }
             None => {
-                let twist = &self.parts.free_velocity[self.contact.slots[side] as usize];
+                let twist = &self.parts.view.free_velocity[self.contact.slots[side] as usize];
                 Vec3::from(twist.linear) + Vec3::from(twist.angular).cross(&arms[side])
             }
         }
     }
 
-    /// `H_redᵀ` (27) of one end; empty if it does not belong to a machine.
-    fn jacobian(&self, side: usize, position: &Vec3) -> Vec<f64> {
-        let place = self.parts.machines.place(self.parts.scene, self.bodies[side]);
-        let Some((operators, slot)) = place else { return Vec::new() };
-        let mut jacobian = vec![0.0; 3 * operators.nu];
-        operators.point_jacobian(slot, position, &mut jacobian);
-        jacobian
-    }
-
-    /// The part of an end's velocity at the end of the step that no impulse changes.
-    fn given(&self, side: usize, info: &PointInfo, arms: &[Vec3; 2]) -> Vec3 {
+    /// The velocity of an end that moves whatever happens.
+    fn given(&self, side: usize, arms: &[Vec3; 2]) -> Vec3 {
         let body = self.bodies[side];
         match body.motion {
-            Motion::Free => Vec3::zeros(),
+            Motion::Free | Motion::Machine(_) => Vec3::zeros(),
             Motion::Fixed | Motion::Kinematic(_) => body.velocity + body.angular_velocity.cross(&arms[side]),
-            Motion::Machine(_) => {
-                let place = self.parts.machines.place(self.parts.scene, body);
-                place.map_or(Vec3::zeros(), |(operators, slot)| operators.point_offset(slot, &info.position))
-            }
         }
     }
-}
-
-/// The impulses of a solution, to be kept for the next step: (home, key, points), in the order of the manifolds, and then of the
-/// contacts of hubs.
-pub fn impulses_of<'a>(
-    candidates: &'a [Candidate],
-    assembled: &'a Assembled,
-    solved: &'a [[f64; 3]],
-    hub: &'a [[f64; 3]],
-) -> impl Iterator<Item = (BodyId, ManifoldKey, StoredPoints)> + 'a {
-    let problem = &assembled.problem;
-    let bodies = |slots: [u32; 2]| slots.map(|slot| candidates[slot as usize].body);
-    let stored = |frame: &[Vec3; 3], info: &PointInfo, impulse: &[f64; 3]| StoredImpulse {
-        feature: info.feature,
-        impulse: (0..3).map(|axis| frame[axis] * impulse[axis]).sum(),
-    };
-    let grains = problem.manifolds.iter().enumerate().map(move |(index, manifold)| {
-        let places = problem.points_of(index);
-        let points =
-            places.map(|place| stored(&manifold.frame, &assembled.points[place], &solved[place])).collect();
-        (home(bodies(manifold.slots)), manifold.key, points)
-    });
-    let mut next = hub.iter();
-    let hubs = assembled.hub.iter().map(move |contact| {
-        let points = contact.infos.iter().zip(next.by_ref());
-        let points = points.map(|(info, impulse)| stored(&contact.frame, info, impulse)).collect();
-        (home(bodies(contact.slots)), contact.key, points)
-    });
-    grains.chain(hubs)
 }

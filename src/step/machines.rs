@@ -6,15 +6,15 @@
 //! ```
 
 use super::StepError;
+use super::integrate::{Clock, Integrator};
+use crate::exchange::hub::OWNER;
+use crate::exchange::messages::broadcast;
 use crate::geometry::Vec3;
 use crate::machine::{Machine, SavedMachine};
 use crate::multibody::{BodyImpulse, MultibodyError, ReducedOperators};
-use crate::scene::{Body, Motion, Physics, Scene};
-use crate::solve::{HubMachine, Twist};
+use crate::scene::{Body, Motion, Scene};
+use crate::solve::Twist;
 use decomposition::Comm;
-
-/// The rank on which all machines live: they may touch each other.
-pub const OWNER: usize = 0;
 
 /// Every rank holds the all; those of the owner move, the others are read only for what never changes.
 #[derive(Default)]
@@ -26,6 +26,16 @@ pub struct Machines {
     loads: Vec<Loads>,
     /// With which velocities the force elements gave way at the start of the step, by machine, on the owner.
     rates: Vec<Vec<f64>>,
+}
+
+/// What a step has found for the machines, by machine; on the owner.
+pub(super) struct End<'a> {
+    /// Of the independent coordinates.
+    pub velocities: &'a [Vec<f64>],
+    /// Displacements of positions alone; may be empty.
+    pub shifts: &'a [Vec<f64>],
+    /// What contacts gave to its bodies.
+    pub touched: &'a [Vec<BodyImpulse>],
 }
 
 /// Mean forces of a step, and what it led to.
@@ -66,22 +76,32 @@ impl Machines {
         self.all.iter().map(Machine::save).collect()
     }
 
-    pub(super) fn operators(&self, machine: u32) -> &ReducedOperators {
-        &self.operators[machine as usize]
+    /// Of the last call of [`begin`](Self::begin) or [`stand`](Self::stand), by machine: the same on every rank.
+    pub fn operators(&self) -> &[ReducedOperators] {
+        &self.operators
+    }
+
+    /// Back to a state that they had between two steps. On the owner; the others' do not move.
+    pub fn take_back(&mut self, saved: &[SavedMachine]) -> Result<(), StepError> {
+        for (machine, saved) in self.all.iter_mut().zip(saved) {
+            machine.take_back(saved).map_err(|problem| error(machine, problem))?;
+        }
+        Ok(())
     }
 
     /// (29), (16)–(27) on the owner; then every rank has the operators, and the bodies of machines stand at `q_m`. Collective.
     pub(super) fn begin(
         &mut self,
         scene: &mut Scene,
-        physics: &Physics,
+        integrator: &dyn Integrator,
+        clock: &Clock,
         comm: &dyn Comm,
     ) -> Result<(), StepError> {
         if self.is_empty() {
             return Ok(());
         }
-        let own = if comm.rank() == OWNER { self.reduce(scene.state.step, physics) } else { Ok(Vec::new()) };
-        self.tell(own, scene, comm)
+        let own = if comm.rank() == OWNER { self.reduce(integrator, clock) } else { Ok(Vec::new()) };
+        self.share(own, scene, comm)
     }
 
     /// As [`begin`](Self::begin), for the machines as they stand between steps. Collective.
@@ -95,17 +115,17 @@ impl Machines {
         };
         let own =
             if comm.rank() == OWNER { self.all.iter_mut().map(stand).collect() } else { Ok(Vec::new()) };
-        self.tell(own, scene, comm)
+        self.share(own, scene, comm)
     }
 
     /// Collective: every rank gets the owner's operators, and places bodies by them.
-    fn tell(
+    fn share(
         &mut self,
         own: Result<Vec<ReducedOperators>, StepError>,
         scene: &mut Scene,
         comm: &dyn Comm,
     ) -> Result<(), StepError> {
-        self.operators = shared(own, comm)?;
+        self.operators = broadcast(own, OWNER, comm)?;
         for (body, part) in scene.state.machine_bodies.iter_mut().zip(&scene.model.machine_parts) {
             if let Some(slot) = part.slot {
                 let operators = &self.operators[part.machine as usize];
@@ -115,11 +135,11 @@ impl Machines {
         Ok(())
     }
 
-    /// Moves machines between steps by ways of their independent coordinates, velocities as they are. Collective.
+    /// Moves machines between steps by displacements of their independent coordinates, velocities as they are. Collective.
     pub(super) fn shift(
         &mut self,
         scene: &mut Scene,
-        ways: &[Vec<f64>],
+        displacements: &[Vec<f64>],
         comm: &dyn Comm,
     ) -> Result<(), StepError> {
         if self.is_empty() {
@@ -127,43 +147,36 @@ impl Machines {
         }
         let mut own = Ok(());
         if comm.rank() == OWNER {
-            for (machine, way) in self.all.iter_mut().zip(ways) {
-                own = own
-                    .and_then(|()| machine.multibody.shift(way).map_err(|problem| error(machine, problem)));
+            for (machine, displacement) in self.all.iter_mut().zip(displacements) {
+                own = own.and_then(|()| {
+                    machine.multibody.shift(displacement).map_err(|problem| error(machine, problem))
+                });
             }
         }
-        shared(own, comm)?;
+        broadcast(own, OWNER, comm)?;
         if comm.rank() == OWNER {
             self.place_bodies(scene);
         }
         Ok(())
     }
 
-    fn reduce(&mut self, step: u64, physics: &Physics) -> Result<Vec<ReducedOperators>, StepError> {
-        let time = physics.time(step);
+    fn reduce(
+        &mut self,
+        integrator: &dyn Integrator,
+        clock: &Clock,
+    ) -> Result<Vec<ReducedOperators>, StepError> {
         self.rates.clear();
         let rates = &mut self.rates;
         let reduced = |machine: &mut Machine| {
             rates.push(machine.multibody.force_rates());
             let Machine { multibody, controller, .. } = machine;
             let mut reduce = || {
-                controller.update(multibody, time)?;
-                multibody.advance_positions((1.0 - physics.theta) * physics.time_step);
-                multibody.close_loops()?;
-                multibody.reduce(time, physics.time_step).cloned()
+                controller.update(multibody, clock.start)?;
+                integrator.predict_machine(multibody, clock).cloned()
             };
             reduce().map_err(|problem| error(machine, problem))
         };
         self.all.iter_mut().map(reduced).collect()
-    }
-
-    /// The machines as the contact solve sees them.
-    pub(super) fn hub_machines(&self) -> Vec<HubMachine> {
-        let hub = |operators: &ReducedOperators| HubMachine {
-            inverse_mass: operators.mass_inverse.clone(),
-            free_velocity: operators.free_velocity.clone(),
-        };
-        self.operators.iter().map(hub).collect()
     }
 
     /// Velocity of a body at the end of the step if nothing touches; none for bodies that are only drawn.
@@ -177,7 +190,7 @@ impl Machines {
     pub(super) fn place(&self, scene: &Scene, body: &Body) -> Option<(&ReducedOperators, usize)> {
         let Motion::Machine(index) = body.motion else { return None };
         let part = scene.model.machine_parts[index as usize];
-        Some((self.operators(part.machine), part.slot? as usize))
+        Some((&self.operators[part.machine as usize], part.slot? as usize))
     }
 
     /// Whether two bodies may touch: adjacent bodies of one machine do not, nor do those that are only drawn.
@@ -194,37 +207,32 @@ impl Machines {
         }
     }
 
-    /// (30), (16), (20) on the owner, from the solved velocities; `shifts` move positions alone and may be empty. Collective.
+    /// (30), (16), (20) on the owner, from the solved velocities. Collective.
     pub(super) fn finish(
         &mut self,
         scene: &mut Scene,
-        velocities: &[Vec<f64>],
-        shifts: &[Vec<f64>],
-        touched: &[Vec<BodyImpulse>],
+        integrator: &dyn Integrator,
+        end: &End,
         comm: &dyn Comm,
     ) -> Result<(), StepError> {
         if self.is_empty() {
             return Ok(());
         }
-        let own = if comm.rank() == OWNER { self.complete(velocities, shifts, touched) } else { Ok(()) };
-        shared(own, comm)?;
+        let own = if comm.rank() == OWNER { self.complete(integrator, end) } else { Ok(()) };
+        broadcast(own, OWNER, comm)?;
         if comm.rank() == OWNER {
             self.place_bodies(scene);
         }
         Ok(())
     }
 
-    fn complete(
-        &mut self,
-        velocities: &[Vec<f64>],
-        shifts: &[Vec<f64>],
-        touched: &[Vec<BodyImpulse>],
-    ) -> Result<(), StepError> {
+    fn complete(&mut self, integrator: &dyn Integrator, end: &End) -> Result<(), StepError> {
+        let End { velocities, shifts, touched } = end;
         for (index, machine) in self.all.iter_mut().enumerate() {
             let shift = shifts.get(index).map_or(&[][..], |shift| shift);
             let loads = Loads::of(machine, &velocities[index], &touched[index]);
             let finished = loads.and_then(|mut loads| {
-                machine.multibody.finish_with_shift(&velocities[index], shift)?;
+                integrator.finish_machine(&mut machine.multibody, &velocities[index], shift)?;
                 loads.energies = machine.multibody.energy().into();
                 let ends = self.rates[index].iter().zip(machine.multibody.force_rates());
                 let values = machine.multibody.force_values().iter();
@@ -286,20 +294,4 @@ impl Loads {
 fn error(machine: &Machine, problem: MultibodyError) -> StepError {
     let machine = machine.multibody.model().name().to_string();
     StepError::Machine { machine, problem: problem.to_string() }
-}
-
-/// Collective: what the owner has, or its error, on every rank.
-fn shared<T>(own: Result<T, StepError>, comm: &dyn Comm) -> Result<T, StepError>
-where
-    T: serde::Serialize + for<'a> serde::Deserialize<'a>,
-{
-    if comm.size() == 1 {
-        return own;
-    }
-    let mut bytes = Vec::new();
-    if comm.rank() == OWNER {
-        bytes = postcard::to_stdvec(&own).expect("plain data can be packed");
-    }
-    comm.broadcast(OWNER, &mut bytes);
-    postcard::from_bytes(&bytes).expect("what a rank packed, a rank unpacks")
 }

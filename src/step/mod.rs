@@ -1,53 +1,43 @@
-//! One time step: the paper's Algorithm 1. The only physics that talks to other ranks.
+//! One time step: the paper's Algorithm 1, with a time integrator and a coupling of grains and machines that a case may choose.
 
 pub mod assemble;
-pub(crate) mod balance;
-mod correct;
-pub mod halo;
-mod hub;
-mod impact;
-pub mod interface;
+pub mod contacts;
+pub mod correct;
+pub mod couple;
+pub mod integrate;
 pub mod machines;
-pub mod motion;
 pub mod observe;
-mod project;
+pub mod reach;
 pub mod region;
+pub mod results;
 #[cfg(test)]
 mod tests;
 pub mod timers;
-pub mod whole;
+mod view;
+pub mod world;
 
+pub use crate::exchange::{DecompositionOptions, Dump};
 pub use machines::{Loads, Machines};
 pub use observe::Observation;
 pub use region::RegionMeasure;
+pub use results::ContactView;
 pub use timers::{Cost, Phase, Timers};
-pub use whole::Dump;
+pub use world::{Territory, World};
 
-use crate::contact::anchor;
-use crate::contact::detect::{Candidate, Contacts, Detector};
-use crate::geometry::{Aabb, Vec3};
-use crate::scene::{Activation, Body, BodyId, ManifoldKey, Motion, Physics, Scene};
-use crate::solve::{self, Blocks, Inertia, Manifold, Residual, Solution, Twist};
-use assemble::{Assembled, HubContact, Parts, PointInfo, TakesPart};
+use crate::exchange::{balance, halo, whole};
+use crate::geometry::Aabb;
+use crate::machine::SavedMachine;
+use crate::scene::{Physics, Scene, State};
+use crate::solve::{self, Inertia, Residual, Solution, Twist};
+use assemble::TakesPart;
+use contacts::{Pipeline, Query};
+use correct::Shifts;
+use correct::project::Projector;
+use couple::{Coupling, Monolithic};
 use decomposition::{Comm, ExactSum, Partition};
-use halo::{Halo, HaloMemory};
-use rayon::prelude::*;
+use integrate::{Integrator, Moved};
+use results::{Counts, Results};
 use serde::{Deserialize, Serialize};
-
-/// How space is shared among ranks.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DecompositionOptions {
-    /// Edge of the cells, m; if none, a few of the largest grains.
-    pub cell_size: Option<f64>,
-    /// Largest over mean work of a rank beyond which space is cut anew, ≥ 1.
-    pub imbalance_threshold: f64,
-}
-
-impl Default for DecompositionOptions {
-    fn default() -> Self {
-        Self { cell_size: None, imbalance_threshold: 1.2 }
-    }
-}
 
 /// What happened in a step: the same on every rank.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -62,23 +52,10 @@ pub struct StepReport {
     pub sweeps: usize,
     pub residual: Residual,
     pub converged: bool,
-    /// Deepest overlap found at `q_m`, m, ≥ 0; with a limit of penetration that at the end of the step.
+    /// Deepest overlap where contacts were found, m, ≥ 0; with a limit of penetration that at the end of the step.
     pub worst_penetration: f64,
     /// Bodies that changed ranks.
     pub migrated: u64,
-}
-
-/// A contact point of the last step.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ContactView {
-    pub bodies: [BodyId; 2],
-    /// Centres of mass of both at `q_m`.
-    pub centres: [Vec3; 2],
-    pub point: Vec3,
-    pub normal: Vec3,
-    /// World, on the second body, N s.
-    pub impulse: Vec3,
-    pub gap: f64,
 }
 
 /// Why a step could not be made: the same on every rank.
@@ -86,33 +63,37 @@ pub struct ContactView {
 pub enum StepError {
     #[error("machine {machine:?}: {problem}")]
     Machine { machine: String, problem: String },
+    #[error("the contact problem cannot be solved by this method: {problem}")]
+    Solver { problem: String },
 }
 
-/// A scene with everything needed to step it.
+/// A world with everything needed to step it.
 pub struct Stepper<'c> {
-    scene: Scene,
-    machines: Machines,
-    physics: Physics,
+    world: World,
     options: solve::Options,
-    comm: &'c dyn Comm,
-    decomposition: DecompositionOptions,
-    partition: Partition,
-    detector: Detector,
-    memory: HaloMemory,
-    /// Whether copies of shared bodies are compared after each sweep.
-    verify: bool,
+    integrator: Box<dyn Integrator>,
+    coupling: Box<dyn Coupling>,
+    territory: Territory<'c>,
+    pipeline: Pipeline,
+    projector: Projector,
+    timers: Timers,
     /// Boxes in which it is measured how densely grains lie.
     regions: Vec<Aabb>,
-    projector: project::Projector,
     /// Of the last step.
-    connection: interface::Connection,
-    timers: Timers,
     contacts: Vec<ContactView>,
     /// Three sums for each static body: what contacts gave it in the last step.
     wall_impulses: Vec<ExactSum>,
     /// Whether the next step is to keep its contact problem.
     dump_due: bool,
     dump: Option<Dump>,
+}
+
+/// All that a step changes and the next ones depend on, of this rank: to try a step and take it back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Snapshot {
+    state: State,
+    machines: Vec<SavedMachine>,
+    partition: Partition,
 }
 
 impl<'c> Stepper<'c> {
@@ -127,9 +108,9 @@ impl<'c> Stepper<'c> {
         Self::with_machines(scene, Machines::default(), physics, options, decomposition, comm)
     }
 
-    /// Collective. `scene.state.grains` may hold any share of the free bodies on each rank; they are sent to their owners.
+    /// Collective. The scene may hold any share of the free bodies on each rank; they are sent to their owners.
     pub fn with_machines(
-        scene: Scene,
+        mut scene: Scene,
         machines: Machines,
         physics: Physics,
         options: solve::Options,
@@ -137,47 +118,177 @@ impl<'c> Stepper<'c> {
         comm: &'c dyn Comm,
     ) -> Self {
         let partition = balance::first_partition(&scene, &decomposition, comm);
-        let mut stepper = Self {
+        machines.place_bodies(&mut scene);
+        scene.state.grains.sort_unstable_by_key(|body| body.id);
+        halo::migrate(&mut scene, &partition, comm);
+        Self {
             wall_impulses: vec![ExactSum::default(); 3 * scene.state.statics.len()],
-            scene,
-            machines,
-            physics,
+            integrator: integrate::integrator(physics.scheme),
+            coupling: Box::new(Monolithic),
+            world: World { scene, machines, physics },
             options,
-            comm,
-            decomposition,
-            partition,
-            detector: Detector::default(),
-            memory: HaloMemory::default(),
-            verify: false,
-            regions: Vec::new(),
-            projector: project::Projector::default(),
-            connection: interface::Connection::default(),
+            territory: Territory { comm, partition, options: decomposition, verify: false },
+            pipeline: Pipeline::default(),
+            projector: Projector::default(),
             timers: Timers::default(),
+            regions: Vec::new(),
             contacts: Vec::new(),
             dump_due: false,
             dump: None,
-        };
-        stepper.machines.place_bodies(&mut stepper.scene);
-        stepper.scene.state.grains.sort_unstable_by_key(|body| body.id);
-        halo::migrate(&mut stepper.scene, &stepper.partition, comm);
-        stepper
+        }
     }
 
-    /// Compares, from now on and after each sweep, all copies of shared bodies bit by bit, and panics if two differ. Slow: for tests.
-    pub fn verify_copies(&mut self) {
-        self.verify = true;
+    /// Algorithm 1. Collective.
+    pub fn step(&mut self) -> Result<StepReport, StepError> {
+        let free = self.predict()?; // (29), (16)–(27), v_free of (28)
+        let Self { world, pipeline, territory, timers, .. } = self;
+        let query = query(world, &*self.integrator);
+        let near = timers
+            .time(Phase::Halo, territory.comm, || pipeline.neighbourhood(world, free, &query, territory));
+        let mut contacts = pipeline.find(world, &near, &query, territory, timers).assemble(territory, timers); // (31)
+        let solved =
+            timers.time(Phase::Solve, territory.comm, || self.coupling.solve(&mut contacts, &self.options)); // (33)
+        let mut solved = solved?;
+        if std::mem::take(&mut self.dump_due) {
+            let whole = whole::gather(&contacts.share(), Some(&solved.solution), territory.comm);
+            self.dump = whole.map(|whole| whole.dump());
+        }
+        let shifts = timers.time(Phase::Correct, territory.comm, || {
+            correct::shifts(&mut contacts, &mut solved, &world.physics)
+        });
+        let (solution, views) = (solved.solution, &mut self.contacts);
+        let results = timers.time(Phase::Finish, territory.comm, || contacts.finish(&solution, views));
+        let counts = results.counts;
+        self.finish(&solution, results, &shifts)?; // (28), (30), (16), (20)
+        let left = self.limit_overlap()?;
+        let migrated = self.migrate();
+        self.gather_wall_impulses();
+        Ok(self.report(&solution, counts, left, migrated))
     }
 
+    /// Bodies and machines stand where contacts are looked for. The free motion of this rank's bodies. Collective.
+    fn predict(&mut self) -> Result<Vec<(Inertia, Twist)>, StepError> {
+        let Self { world, integrator, timers, territory, .. } = self;
+        let (clock, gravity, comm) = (world.clock(), world.gravity(), territory.comm);
+        let World { scene, machines, physics } = world;
+        timers.time(Phase::Machine, comm, || machines.begin(scene, &**integrator, &clock, comm))?;
+        Ok(timers.time(Phase::Predict, comm, || {
+            let state = &mut scene.state;
+            let approach = integrator.approach(clock.time_step);
+            integrator.predict(&mut state.grains, &clock);
+            integrate::predict_prescribed(&mut state.statics, &scene.model.motions, &approach, &clock);
+            let free = integrator.free_motions(&state.grains, &gravity, &clock);
+            reach::renew_anchors(&mut state.grains, &free, physics);
+            free
+        }))
+    }
+
+    /// Velocities are taken over, positions follow. Collective.
+    fn finish(
+        &mut self,
+        solution: &Solution,
+        results: Results,
+        shifts: &Option<Shifts>,
+    ) -> Result<(), StepError> {
+        let Self { world, integrator, timers, territory, .. } = self;
+        let (clock, comm) = (world.clock(), territory.comm);
+        let World { scene, machines, physics } = world;
+        let Results { inertia, free_velocity, impulses, touched, .. } = results;
+        let displacements = correct::machine_displacements(shifts, physics);
+        let velocities = &solution.hub.velocities;
+        let end = machines::End { velocities, shifts: &displacements, touched: &touched };
+        timers.time(Phase::Machine, comm, || machines.finish(scene, &**integrator, &end, comm))?;
+        timers.time(Phase::Finish, comm, || {
+            let state = &mut scene.state;
+            let moved = Moved { inertia: &inertia, free: &free_velocity, solved: &solution.velocities };
+            integrator.finish(&mut state.grains, &moved, &clock);
+            correct::apply(&mut state.grains, shifts, physics);
+            let time = physics.time(state.step + 1);
+            integrate::finish_prescribed(&mut state.statics, &scene.model.motions, time);
+            state.impulses = impulses;
+            state.step += 1;
+        });
+        Ok(())
+    }
+
+    /// The deepest overlap that is left at the end of the step, if overlap is limited. Collective.
+    fn limit_overlap(&mut self) -> Result<Option<f64>, StepError> {
+        let Self { world, integrator, projector, timers, territory, .. } = self;
+        timers.time(Phase::Correct, territory.comm, || projector.project(world, &**integrator, territory))
+    }
+
+    /// Bodies go to the ranks that own their places; space is cut anew where work is uneven. How many left this rank. Collective.
+    fn migrate(&mut self) -> usize {
+        let Self { world: World { scene, .. }, timers, territory, contacts, .. } = self;
+        let comm = territory.comm;
+        timers.time(Phase::Migrate, comm, || {
+            let pairs = contacts.iter().map(|contact| contact.bodies);
+            if let Some(work) = balance::due(scene, pairs, &territory.options, comm) {
+                let before = Some(&territory.partition);
+                territory.partition = balance::partition(scene, &work, &territory.options, before, comm);
+            }
+            halo::migrate(scene, &territory.partition, comm)
+        })
+    }
+
+    fn gather_wall_impulses(&mut self) {
+        let statics = &self.world.scene.state.statics;
+        self.wall_impulses = vec![ExactSum::default(); 3 * statics.len()];
+        for contact in &self.contacts {
+            for (side, sign) in [(0, -1.0), (1, 1.0)] {
+                if let Ok(place) = statics.binary_search_by_key(&contact.bodies[side], |body| body.id) {
+                    for axis in 0..3 {
+                        self.wall_impulses[3 * place + axis].add(sign * contact.impulse[axis]);
+                    }
+                }
+            }
+        }
+    }
+
+    fn report(&self, solution: &Solution, counts: Counts, left: Option<f64>, migrated: usize) -> StepReport {
+        let (comm, step) = (self.territory.comm, self.world.scene.state.step);
+        let mut sums = [counts.manifolds as i64, counts.points as i64, migrated as i64];
+        comm.sum_i64(&mut sums);
+        let mut deepest = [counts.deepest];
+        comm.max_f64(&mut deepest);
+        StepReport {
+            step,
+            time: self.world.physics.time(step),
+            manifolds: sums[0] as u64,
+            contact_points: sums[1] as u64,
+            colours: counts.colours,
+            sweeps: solution.sweeps,
+            residual: solution.residual,
+            converged: solution.converged,
+            worst_penetration: left.unwrap_or(deepest[0]),
+            migrated: sums[2] as u64,
+        }
+    }
+}
+
+/// The contacts of a step's velocities.
+fn query<'a>(world: &World, integrator: &'a dyn Integrator) -> Query<'a> {
+    let limited = world.physics.penetration_limit > 0.0;
+    Query {
+        integrator,
+        gravity: world.gravity(),
+        clock: world.clock(),
+        reuse: world.physics.patch_reuse,
+        takes_part: if limited { TakesPart::Closing } else { TakesPart::Closed },
+    }
+}
+
+impl Stepper<'_> {
     pub fn scene(&self) -> &Scene {
-        &self.scene
+        &self.world.scene
     }
 
     pub fn machines(&self) -> &Machines {
-        &self.machines
+        &self.world.machines
     }
 
     pub fn physics(&self) -> &Physics {
-        &self.physics
+        &self.world.physics
     }
 
     pub fn timers(&self) -> &Timers {
@@ -187,6 +298,11 @@ impl<'c> Stepper<'c> {
     /// This rank's contact points of the last step, ascending by bodies, those of machines and other hubs last.
     pub fn contacts(&self) -> impl Iterator<Item = ContactView> {
         self.contacts.iter().copied()
+    }
+
+    /// Compares, from now on and after each sweep, all copies of shared bodies bit by bit, and panics if two differ. Slow: for tests.
+    pub fn verify_copies(&mut self) {
+        self.territory.verify = true;
     }
 
     /// Lets the next step keep its contact problem. All ranks ask alike.
@@ -199,327 +315,31 @@ impl<'c> Stepper<'c> {
         self.dump.take()
     }
 
-    /// Collective.
-    pub fn observe(&self) -> Observation {
-        let regions = region::measure(&self.regions, &self.scene, &self.contacts, self.comm);
-        let observed = observe::observe(&self.scene, &self.physics, &self.wall_impulses, self.comm);
-        Observation { regions, ..observed }
-    }
-
-    /// From now on [`observe`](Self::observe) tells how densely grains lie in these boxes.
+    /// From now on [`observe`](Self::observe) measures how densely grains lie in these boxes.
     pub fn set_regions(&mut self, regions: Vec<Aabb>) {
         self.regions = regions;
     }
 
-    /// Algorithm 1. Collective.
-    pub fn step(&mut self) -> Result<StepReport, StepError> {
-        let Self {
-            scene,
-            machines,
-            physics,
-            options,
-            comm,
-            partition,
-            detector,
-            projector,
-            connection,
-            timers,
-            dump_due,
-            dump,
-            ..
-        } = self;
-        let comm: &dyn Comm = *comm;
-        let gravity = (physics.gravity)(physics.time(scene.state.step));
-
-        timers.time(Phase::Machine, comm, || machines.begin(scene, physics, comm))?; // (16)–(27)
-        let reuse = physics.patch_reuse;
-        let (free, boxes) = timers.time(Phase::Predict, comm, || {
-            motion::predict(scene, physics); // (29)
-            let free = motion::free_motions(&scene.state.grains, &gravity, physics);
-            motion::anchor(&mut scene.state.grains, &free, physics);
-            let boxes = reach_boxes(scene, &free, physics, reuse, comm);
-            (free, boxes)
-        });
-        let halo = timers.time(Phase::Halo, comm, || {
-            halo::exchange_ghosts(scene, &boxes, partition, &mut self.memory, comm)
-        });
-        let view = timers
-            .time(Phase::Predict, comm, || View::new(scene, &halo, machines, physics, &gravity, free, reuse));
-        let contacts = timers.time(Phase::Detect, comm, || {
-            let (rank, alone) = (comm.rank(), comm.size() == 1);
-            let owns = |a: &Body, b: &Body, place: &Vec3| alone || pair_owner(a, b, place, partition) == rank;
-            detector.detect(&view.candidates, owns, |a, b| looks_ahead(scene, machines, physics, a, b))
-        });
-        let takes_part = if physics.penetration_limit > 0.0 { TakesPart::Closing } else { TakesPart::Closed };
-        let mut assembled = timers.time(Phase::Assemble, comm, || {
-            view.assemble(contacts, scene, machines, &halo, physics, takes_part)
-        });
-        let (colours, mut ranks) = timers.time(Phase::Colour, comm, || {
-            let (ids, own) = (&view.ids, scene.state.grains.len());
-            interface::connect(connection, &mut assembled, ids, own, &halo, self.verify, comm)
-        });
-        let colour_count = colours.count;
-        let gathered = timers.time(Phase::Colour, comm, || {
-            let here = hub::Here { view: &view, scene, halo: &halo, comm };
-            let (gathered, exchange) = hub::gather(&assembled.hub, machines, &here, &ranks);
-            ranks.set_hub(exchange);
-            gathered
-        });
-        let shared = |slot: u32| halo.is_shared(slot);
-        let share = whole::Share { assembled: &assembled, ids: &view.ids, hub: &gathered.hub };
-        let (solution, blocks) = timers.time(Phase::Solve, comm, || match options.method {
-            None => {
-                let blocks = Blocks::new(&assembled.problem, colours, shared);
-                let (solution, blocks) =
-                    solve::solve_in(blocks, &assembled.problem, &gathered.hub, options, &mut ranks); // (33)
-                (solution, Some(blocks))
-            }
-            Some(method) => (whole::solve(&share, method, options, comm), None),
-        });
-        if std::mem::take(dump_due) {
-            *dump = whole::gather(&share, Some(&solution), comm).map(|whole| whole.dump());
-        }
-        let shifts = timers.time(Phase::Correct, comm, || {
-            let step = correct::Step { assembled: &assembled, gathered: &gathered, colours };
-            let struck = impact::shifts(&step, &solution, physics, shared, &mut ranks, comm);
-            let corrected = correct::correct(&step, blocks, physics, shared, &mut ranks, comm);
-            correct::Shifts::sum(struck, corrected)
-        });
-        let views = &mut self.contacts;
-        let impulses = timers.time(Phase::Finish, comm, || {
-            let hub_impulses = gathered.impulses_back(&solution.hub.impulses, comm);
-            let solved =
-                assemble::impulses_of(&view.candidates, &assembled, &solution.impulses, &hub_impulses);
-            let owner_of = |home| view.owner_of(home, scene.state.grains.len(), &halo);
-            let impulses = halo::store_impulses(solved, owner_of, comm);
-            write_contact_views(views, &view, &assembled, &solution.impulses, &hub_impulses);
-            impulses
-        });
-        let View { inertia, free_velocity, .. } = view;
-        let ways = correct::machine_ways(&shifts, physics);
-        timers.time(Phase::Machine, comm, || {
-            let touched = gathered.body_impulses(&solution.hub.impulses, scene);
-            machines.finish(scene, &solution.hub.velocities, &ways, &touched, comm)
-        })?;
-        timers.time(Phase::Finish, comm, || {
-            scene.state.grains.par_iter_mut().with_min_len(256).enumerate().for_each(|(slot, body)| {
-                let (inertia, free) = (&inertia[slot], &free_velocity[slot]);
-                motion::finish(body, inertia, free, &solution.velocities[slot], physics); // (30)
-            });
-            correct::apply(&mut scene.state.grains, &shifts, physics);
-            motion::finish_statics(scene, physics);
-            scene.state.impulses = impulses;
-            scene.state.step += 1;
-        });
-        let left = timers
-            .time(Phase::Correct, comm, || projector.project(scene, machines, physics, partition, comm))?;
-        let moved = timers.time(Phase::Migrate, comm, || {
-            if let Some(work) = balance::due(scene, &self.contacts, &self.decomposition, comm) {
-                *partition = balance::partition(scene, &work, &self.decomposition, Some(partition), comm);
-            }
-            halo::migrate(scene, partition, comm)
-        });
-        self.gather_wall_impulses();
-        let mut report = self.report(&assembled, &solution, colour_count, moved);
-        report.worst_penetration = left.unwrap_or(report.worst_penetration);
-        Ok(report)
+    /// Collective.
+    pub fn observe(&self) -> Observation {
+        let (World { scene, physics, .. }, comm) = (&self.world, self.territory.comm);
+        let regions = region::measure(&self.regions, scene, &self.contacts, comm);
+        Observation { regions, ..observe::observe(scene, physics, &self.wall_impulses, comm) }
     }
 
-    fn gather_wall_impulses(&mut self) {
-        self.wall_impulses = vec![ExactSum::default(); 3 * self.scene.state.statics.len()];
-        for contact in &self.contacts {
-            for (side, sign) in [(0, -1.0), (1, 1.0)] {
-                let place =
-                    self.scene.state.statics.binary_search_by_key(&contact.bodies[side], |body| body.id);
-                if let Ok(place) = place {
-                    for axis in 0..3 {
-                        self.wall_impulses[3 * place + axis].add(sign * contact.impulse[axis]);
-                    }
-                }
-            }
+    /// The state between two steps.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            state: self.world.scene.state.clone(),
+            machines: self.world.machines.save(),
+            partition: self.territory.partition.clone(),
         }
     }
 
-    fn report(&self, assembled: &Assembled, solution: &Solution, colours: usize, moved: usize) -> StepReport {
-        let (problem, hub) = (&assembled.problem, &assembled.hub);
-        let manifolds = problem.manifolds.len() + hub.len();
-        let infos = assembled.points.iter().chain(hub.iter().flat_map(|contact| &contact.infos));
-        let points = infos.clone().count();
-        let mut counts = [manifolds as i64, points as i64, moved as i64];
-        self.comm.sum_i64(&mut counts);
-        let mut deepest = [infos.map(|point| -point.gap).fold(0.0, f64::max)];
-        self.comm.max_f64(&mut deepest);
-        StepReport {
-            step: self.scene.state.step,
-            time: self.physics.time(self.scene.state.step),
-            manifolds: counts[0] as u64,
-            contact_points: counts[1] as u64,
-            colours,
-            sweeps: solution.sweeps,
-            residual: solution.residual,
-            converged: solution.converged,
-            worst_penetration: deepest[0],
-            migrated: counts[2] as u64,
-        }
-    }
-}
-
-/// The bodies of a step by slot: own ones, ghosts, then fixed and kinematic ones, then those of machines that touch others.
-struct View<'a> {
-    candidates: Vec<Candidate<'a>>,
-    /// Of the movable ones.
-    ids: Vec<BodyId>,
-    inertia: Vec<Inertia>,
-    free_velocity: Vec<Twist>,
-}
-
-impl<'a> View<'a> {
-    /// `free` is the free motion of the scene's own bodies. `reuse`: how far stones may have moved from their anchors, by their radius; 0 to look at all
-    /// where they stand.
-    fn new(
-        scene: &'a Scene,
-        halo: &'a Halo,
-        machines: &Machines,
-        physics: &Physics,
-        gravity: &Vec3,
-        mut free: Vec<(Inertia, Twist)>,
-        reuse: f64,
-    ) -> Self {
-        let count = scene.state.grains.len()
-            + halo.ghosts.len()
-            + scene.state.statics.len()
-            + scene.state.machine_bodies.len();
-        let mut view = Self {
-            candidates: Vec::with_capacity(count),
-            ids: scene.state.grains.iter().chain(&halo.ghosts).map(|body| body.id).collect(),
-            inertia: Vec::with_capacity(count),
-            free_velocity: Vec::with_capacity(count),
-        };
-        free.extend(motion::free_motions(&halo.ghosts, gravity, physics));
-        free.extend(motion::free_motions(&scene.state.statics, gravity, physics));
-        for (body, free) in
-            scene.state.grains.iter().chain(&halo.ghosts).chain(&scene.state.statics).zip(free)
-        {
-            view.candidates.push(candidate(body, &free, physics, reuse));
-            view.inertia.push(free.0);
-            view.free_velocity.push(free.1);
-        }
-        for body in &scene.state.machine_bodies {
-            if let Some(free) = machines.free_twist(scene, body) {
-                let reach = motion::reach(body, &free, physics);
-                view.candidates.push(Candidate { body, reach, movable: true, slack: 0.0 });
-                view.inertia.push(Inertia::default());
-                view.free_velocity.push(free);
-            }
-        }
-        view
-    }
-
-    fn assemble(
-        &self,
-        contacts: &[Contacts],
-        scene: &Scene,
-        machines: &Machines,
-        halo: &Halo,
-        physics: &Physics,
-        takes_part: TakesPart,
-    ) -> Assembled {
-        let stored = [&scene.state.impulses, &halo.impulses];
-        let Physics { time_step, theta, warm_start, .. } = *physics;
-        let View { candidates, free_velocity, .. } = self;
-        let parts = Parts {
-            candidates,
-            scene,
-            machines,
-            stored,
-            warm_start,
-            free_velocity,
-            time_step,
-            theta,
-            takes_part,
-        };
-        let mut assembled =
-            assemble::assemble(contacts, self.inertia.clone(), self.free_velocity.clone(), &parts);
-        assembled.set_idle(|slot| halo.is_shared(slot));
-        assembled
-    }
-
-    /// The rank that owns a contact's home, if it is not this one.
-    fn owner_of(&self, home: BodyId, own: usize, halo: &Halo) -> Option<usize> {
-        let ghost = self.ids[own..].binary_search(&home).ok()?;
-        Some(halo.owners[ghost] as usize)
-    }
-}
-
-fn candidate<'a>(body: &'a Body, free: &(Inertia, Twist), physics: &Physics, reuse: f64) -> Candidate<'a> {
-    let (inertia, twist) = free;
-    let reach = motion::reach(body, twist, physics);
-    Candidate { body, reach, movable: inertia.is_movable(), slack: anchor::slack(body, reuse) }
-}
-
-/// The boxes within which the own bodies look for contacts, for other ranks if there are any.
-fn reach_boxes(
-    scene: &Scene,
-    free: &[(Inertia, Twist)],
-    physics: &Physics,
-    reuse: f64,
-    comm: &dyn Comm,
-) -> Vec<Aabb> {
-    if comm.size() == 1 {
-        return Vec::new();
-    }
-    let bodies = scene.state.grains.iter().zip(free);
-    bodies.map(|(body, free)| candidate(body, free, physics, reuse).bounds()).collect()
-}
-
-/// The rank that looks at a pair. Where there is no grain to be near to, that of the machines, which keeps the impulses of such contacts.
-fn pair_owner(a: &Body, b: &Body, place: &Vec3, partition: &Partition) -> usize {
-    if a.motion != Motion::Free && b.motion != Motion::Free {
-        return machines::OWNER;
-    }
-    partition.owner_of_point((*place).into())
-}
-
-/// How far a pair looks for contacts, as a share of its reach; none if the two never touch.
-fn looks_ahead(scene: &Scene, machines: &Machines, physics: &Physics, a: &Body, b: &Body) -> Option<f64> {
-    if !machines.can_touch(scene, a, b) {
-        return None;
-    }
-    let law = scene.model.laws.between(a.material, b.material)?;
-    let ahead = law.activation == Activation::Predictive || physics.penetration_limit > 0.0;
-    Some(if ahead { 1.0 } else { 0.0 })
-}
-
-/// In place of those of the last step, whose room they take.
-fn write_contact_views(
-    views: &mut Vec<ContactView>,
-    view: &View,
-    assembled: &Assembled,
-    impulses: &[[f64; 3]],
-    hub_impulses: &[[f64; 3]],
-) {
-    let problem = &assembled.problem;
-    views.clear();
-    views.reserve(problem.points.len() + hub_impulses.len());
-    let centres = |slots: [u32; 2]| slots.map(|slot| view.candidates[slot as usize].body.pose.position);
-    let point =
-        |key: &ManifoldKey, slots, frame: &[Vec3; 3], info: &PointInfo, impulse: &[f64; 3]| ContactView {
-            bodies: key.bodies,
-            centres: centres(slots),
-            point: info.position,
-            normal: frame[0],
-            impulse: (0..3).map(|axis| frame[axis] * impulse[axis]).sum(),
-            gap: info.gap,
-        };
-    for (index, Manifold { key, slots, frame, .. }) in problem.manifolds.iter().enumerate() {
-        let places = problem.points_of(index);
-        views.extend(
-            places.map(|place| point(key, *slots, frame, &assembled.points[place], &impulses[place])),
-        );
-    }
-    let mut next = hub_impulses.iter();
-    for HubContact { key, slots, frame, infos, .. } in &assembled.hub {
-        let points = infos.iter().zip(next.by_ref());
-        views.extend(points.map(|(info, impulse)| point(key, *slots, frame, info, impulse)));
+    /// Back to a snapshot of this run: the steps from there on have the same bits again. All ranks go back to the same step.
+    pub fn take_back(&mut self, snapshot: &Snapshot) -> Result<(), StepError> {
+        self.world.scene.state.clone_from(&snapshot.state);
+        self.territory.partition.clone_from(&snapshot.partition);
+        self.world.machines.take_back(&snapshot.machines)
     }
 }

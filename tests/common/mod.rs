@@ -11,10 +11,11 @@ pub mod reference;
 
 use breccia::geometry::{Convex, Polyhedron, Pose, Quat, Shape, Vec3, mass_properties};
 use breccia::scene::{
-    Activation, Body, BodyId, ContactLaw, LawTable, Model, Motion, Physics, Prescribed, Scene,
+    Activation, Body, BodyId, ContactLaw, LawTable, Model, Motion, Physics, Prescribed, Scene, Scheme,
 };
-use breccia::solve::Options;
-use breccia::step::{DecompositionOptions, StepReport, Stepper, motion};
+use breccia::solve::{Options, Twist};
+use breccia::step::integrate::{Clock, integrator};
+use breccia::step::{DecompositionOptions, StepReport, Stepper};
 use decomposition::Solo;
 use std::sync::Arc;
 
@@ -61,7 +62,7 @@ impl World {
         let physics = Physics {
             start_time: 0.0,
             time_step,
-            theta: 0.5,
+            scheme: Scheme::default(),
             gravity: Arc::new(|_| Vec3::new(0.0, 0.0, -GRAVITY)),
             contact_margin: None,
             warm_start: true,
@@ -181,13 +182,15 @@ pub fn run_until(stepper: &mut Stepper, time: f64, mut each: impl FnMut(&Stepper
 pub fn free_kinetic_energy(stepper: &Stepper) -> f64 {
     let (mut scene, physics) = (stepper.scene().clone(), stepper.physics());
     let gravity = (physics.gravity)(physics.time(scene.state.step));
-    motion::predict(&mut scene, physics);
-    let energy = |body: &Body| {
-        let (_, free) = motion::free_motion(body, &gravity, physics.time_step);
+    let clock = Clock { start: physics.time(scene.state.step), time_step: physics.time_step };
+    let integrator = integrator(physics.scheme);
+    integrator.predict(&mut scene.state.grains, &clock);
+    let free = integrator.free_motions(&scene.state.grains, &gravity, &clock);
+    let energy = |(body, (_, free)): (&Body, &(_, Twist))| {
         let (linear, angular) = (Vec3::from(free.linear), Vec3::from(free.angular));
         0.5 * (body.mass * linear.norm_squared() + angular.dot(&body.angular_momentum))
     };
-    scene.state.grains.iter().map(energy).sum()
+    scene.state.grains.iter().zip(&free).map(energy).sum()
 }
 
 /// Worst value of a kind, for the table in `docs/verification.md`: printed with `--nocapture`.

@@ -14,6 +14,7 @@ mod packing;
 
 use breccia::contact::detect::Detector;
 use breccia::geometry::{Convex, Pose, Quat, Shape, Vec3};
+use breccia::law::Kind;
 use breccia::scene::{Body, BodyId, ManifoldKey, Physics, Scene};
 use breccia::solve::problem::contact_frame;
 use breccia::solve::{Acceleration, Hub, LocalLaw, Manifold, Measure, Options, Point, Problem, Ruler, Sweep, Team, Twist};
@@ -205,6 +206,7 @@ fn add_manifold(
         key,
         slots,
         frame,
+        kind: Kind::Coulomb,
         friction: 0.7,
         first_point: problem.points.len() as u32,
     });

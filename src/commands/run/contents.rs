@@ -1,5 +1,6 @@
 //! What goes into the files of a run: rows, columns and options, from the scene and the case.
 
+use crate::exchange::OWNER;
 use crate::geometry::{Aabb, Vec3};
 use crate::input::{self, Case, ContactOutput, OutputField, SphereOutput};
 use crate::output::{
@@ -8,7 +9,7 @@ use crate::output::{
 };
 use crate::scene::{Body, Scene};
 use crate::setup::MACHINES;
-use crate::step::{ContactView, Stepper, machines};
+use crate::step::{ContactView, Stepper};
 use decomposition::Comm;
 
 /// Collective: what the machines carry from step to step, which their owner knows.
@@ -18,7 +19,7 @@ pub(super) fn sections(stepper: &Stepper, comm: &dyn Comm) -> Vec<(String, Vec<u
     }
     // Writing to memory cannot fail.
     let mut bytes = postcard::to_allocvec(&stepper.machines().save()).unwrap_or_default();
-    comm.broadcast(machines::OWNER, &mut bytes);
+    comm.broadcast(OWNER, &mut bytes);
     vec![(MACHINES.into(), bytes)]
 }
 
@@ -26,7 +27,7 @@ pub(super) fn sections(stepper: &Stepper, comm: &dyn Comm) -> Vec<(String, Vec<u
 pub(super) fn own_bodies<'a>(scene: &'a Scene, comm: &dyn Comm) -> impl Iterator<Item = &'a Body> + use<'a> {
     let common =
         [&scene.state.statics[..], &scene.state.machine_bodies[..]].map(|bodies| match comm.rank() {
-            machines::OWNER => bodies,
+            OWNER => bodies,
             _ => &[],
         });
     common.into_iter().flatten().chain(&scene.state.grains)

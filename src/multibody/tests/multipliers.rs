@@ -6,6 +6,7 @@ use super::super::spec::{CutKind, Direction, ForceSpec, JointSpec, LinkLaw};
 use super::super::stepping::{BodyImpulse, Multibody};
 use super::super::{
     BodyIndex, ContactVelocity, Data, ForceEvaluation, JointKind, Model, MultibodyError, Partitioning,
+    PointMap,
 };
 use super::closed_forms::step;
 use super::oracle::{Multipliers, Random, random_body, random_cut, random_tree};
@@ -402,7 +403,8 @@ fn joint_and_loop_forces_are_the_multipliers() {
         let contact = BodyImpulse { body: BodyIndex(struck), linear, angular };
         let operators = machine.reduce(0.0, h).expect("regular").clone();
         let nu = operators.nu;
-        let j = DMatrix::from_row_slice(6, nu, operators.body_jacobian(struck));
+        let PointMap::Rigid(map) = &operators.bodies[struck].points;
+        let j = DMatrix::from_row_slice(6, nu, &map.jacobian);
         let p = nalgebra::Vector6::new(linear.x, linear.y, linear.z, angular.x, angular.y, angular.z);
         let gain = DMatrix::from_column_slice(nu, nu, &operators.mass_inverse) * j.transpose() * p;
         let v_u: Vec<f64> = (0..nu).map(|k| operators.free_velocity[k] + gain[k]).collect();

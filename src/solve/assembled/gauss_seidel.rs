@@ -1,14 +1,14 @@
 //! The nonsmooth Gauss–Seidel iteration on an assembled problem: contact after contact in the order of the file, each solved
 //! exactly, alone (`nsgs`) or accelerated by a nonlinear conjugate gradient (`nncg`) as in [`crate::solve`].
 
-use super::local::Local;
 use super::{Budget, ContactSystem, Progress};
 use crate::geometry::Vec3;
+use crate::law::coulomb::Repeated;
 
 /// All that sweeps need, prepared once.
 pub struct GaussSeidel<'a> {
     system: &'a ContactSystem,
-    locals: Vec<Local>,
+    locals: Vec<Repeated>,
     /// The skew part of each diagonal block as a vector: `½ (W − Wᵀ) r = skew × r`. Zero if W is symmetric.
     skew: Vec<Vec3>,
 }
@@ -18,7 +18,7 @@ impl<'a> GaussSeidel<'a> {
         let contacts = 0..system.contacts();
         let locals = contacts
             .clone()
-            .map(|contact| Local::new(system.delassus.diagonal(contact), system.friction[contact]))
+            .map(|contact| Repeated::new(system.delassus.diagonal(contact), system.friction[contact]))
             .collect();
         let skew = contacts.map(|contact| {
             let w = system.delassus.diagonal(contact);

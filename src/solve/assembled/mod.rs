@@ -11,7 +11,6 @@ mod auto;
 pub mod blocks;
 pub mod factor;
 pub mod gauss_seidel;
-mod local;
 pub mod newton;
 pub mod problem;
 pub mod sparse;

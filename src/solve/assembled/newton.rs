@@ -22,6 +22,7 @@ use super::factor::{FactorError, Lu, Pattern};
 use super::gauss_seidel::GaussSeidel;
 use super::{Budget, ContactSystem, Progress};
 use crate::geometry::{Mat3, Vec3};
+use crate::law::coulomb::{Slope, alart_curnier};
 
 /// Off-diagonal blocks in L (as many in U): 3.6 GB together.
 const MOST_BLOCKS: usize = 25_000_000;
@@ -117,13 +118,6 @@ impl Schedule {
         self.sigma = if exhausted { SIGMA_FIRST } else { self.sigma * 10.0 };
         exhausted
     }
-}
-
-/// The blocks of (b)'s derivative at one contact.
-#[derive(Clone, Copy)]
-struct Slope {
-    a: Mat3,
-    b: Mat3,
 }
 
 struct Newton<'a> {
@@ -288,35 +282,4 @@ fn pattern(system: &ContactSystem, closed: &[u32], place: &[u32]) -> Result<Patt
         list.dedup();
     }
     Pattern::new(neighbours, closed.len(), MOST_BLOCKS)
-}
-
-/// (b) and its slope; no slope where the contact is open: there F = r.
-fn alart_curnier(r: &Vec3, u: &Vec3, rho: f64, friction: f64) -> (Vec3, Option<Slope>) {
-    let y = r - u * rho;
-    if y.x <= 0.0 {
-        return (*r, None);
-    }
-    let (mut a, mut b) = (Mat3::zeros(), Mat3::zeros());
-    b[(0, 0)] = rho;
-    let bound = friction * y.x;
-    let length = (y.y * y.y + y.z * y.z).sqrt();
-    if length <= bound {
-        b[(1, 1)] = rho;
-        b[(2, 2)] = rho;
-        return (u * rho, Some(Slope { a, b }));
-    }
-    let z = [y.y / length, y.z / length];
-    let share = bound / length;
-    for i in 0..2 {
-        for j in 0..2 {
-            let identity = f64::from(u8::from(i == j));
-            let across = share * (identity - z[i] * z[j]);
-            a[(1 + i, 1 + j)] = identity - across;
-            b[(1 + i, 1 + j)] = across * rho;
-        }
-        a[(1 + i, 0)] = -friction * z[i];
-        b[(1 + i, 0)] = friction * rho * z[i];
-    }
-    let value = Vec3::new(u.x * rho, r.y - bound * z[0], r.z - bound * z[1]);
-    (value, Some(Slope { a, b }))
 }

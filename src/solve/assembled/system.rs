@@ -2,7 +2,7 @@
 
 use super::blocks::BlockMatrix;
 use crate::geometry::Vec3;
-use crate::solve::residual::natural_map;
+use crate::law::coulomb::natural_map;
 
 /// `u = W r + q`, one cone for each contact. Contact order is (n, t, s); in two dimensions s is there and stays zero.
 #[derive(Clone, Debug, PartialEq)]

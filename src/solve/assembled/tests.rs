@@ -1,7 +1,7 @@
 //! Small problems that breccia makes itself, each solver against the law and against the others.
 
 use super::*;
-use crate::solve::residual::natural_map;
+use crate::law::coulomb::natural_map;
 use nalgebra::{DMatrix, DVector};
 use proptest::prelude::*;
 

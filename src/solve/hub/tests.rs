@@ -1,9 +1,12 @@
 //! The hub against dense matrices that are written down here once more, with contacts of every kind: machine and machine, both ends on
 //! one machine, machine and body, machine and something that moves as it likes, and a machine without freedom.
 
-use super::super::residual::natural_map;
 use super::*;
+use crate::geometry::Mat3;
+use crate::law::Kind;
+use crate::law::coulomb::natural_map;
 use crate::scene::BodyId;
+use crate::solve::MachineSlot;
 use crate::solve::{
     Acceleration, Colours, Interface, LocalLaw, Manifold, Options, Point, Problem, Solution, Sweep, Team,
     Velocities,
@@ -52,23 +55,24 @@ fn hub(seed: u64) -> Hub {
         (inertia, Twist::new(random.vector(), random.vector()))
     });
     let bodies = bodies.collect();
-    use End::{Body, Given, Machine};
+    use End::{Body, Given};
+    let on = |machine: u32| End::Machine(MachineSlot { machine, slot: 0 });
     let ends = [
-        [Machine(0), Machine(0)],
-        [Machine(0), Machine(1)],
-        [Body(0), Machine(0)],
-        [Machine(1), Body(0)],
-        [Given, Machine(1)],
-        [Machine(0), Given],
-        [Machine(2), Body(1)],
-        [Machine(0), Body(2)],
+        [on(0), on(0)],
+        [on(0), on(1)],
+        [Body(0), on(0)],
+        [on(1), Body(0)],
+        [Given, on(1)],
+        [on(0), Given],
+        [on(2), Body(1)],
+        [on(0), Body(2)],
     ];
     let manifolds = ends.iter().zip(0..).map(|(ends, index)| {
         let normal = random.vector().normalize();
         let points = (0..2).map(|_| HubPoint {
             arms: [random.vector(), random.vector()],
             jacobians: [0, 1].map(|side| match ends[side] {
-                Machine(machine) => random.list(3 * FREEDOM[machine as usize]),
+                End::Machine(place) => random.list(3 * FREEDOM[place.machine as usize]),
                 _ => Vec::new(),
             }),
             given: Vec3::zeros(),
@@ -113,7 +117,7 @@ fn dense(hub: &Hub) -> (DMatrix<f64>, DMatrix<f64>, DVector<f64>) {
                 for (side, sign) in [(0, -1.0), (1, 1.0)] {
                     match manifold.ends[side] {
                         End::Given => {}
-                        End::Machine(machine) => {
+                        End::Machine(MachineSlot { machine, .. }) => {
                             let nu = FREEDOM[machine as usize];
                             let jacobian = DMatrix::from_row_slice(3, nu, &point.jacobians[side]);
                             let own = jacobian.transpose() * DVector::from_column_slice(direction.as_slice());
@@ -176,10 +180,10 @@ fn rows_are_those_of_the_dense_delassus_operator() {
                 let mut struck = HubSweep::new(&hub);
                 let impulse = Vec3::from_fn(|k, _| if k == axis { 1.0 } else { 0.0 });
                 let HubSweep { rows, inertia, velocities, machine_velocities, .. } = &mut struck;
-                apply(&rows[i], &impulse, inertia, velocities, machine_velocities);
+                rows[i].apply(&impulse, inertia, velocities, machine_velocities);
                 for (j, other) in struck.rows.iter().enumerate() {
                     let gain =
-                        relative_velocity(other, &struck.velocities, &struck.machine_velocities) - other.free;
+                        other.relative_velocity(&struck.velocities, &struck.machine_velocities) - other.free;
                     let column = delassus.fixed_view::<3, 1>(3 * j, 3 * i + axis).into_owned();
                     assert!(
                         (gain - column).amax() < 1e-12 * (1.0 + delassus.amax()),
@@ -225,7 +229,7 @@ fn sweeps_end_at_a_solution_of_the_dense_problem() {
 fn a_point_that_cannot_give_way_carries_nothing() {
     let mut hub = hub(3);
     hub.manifolds.truncate(1);
-    hub.manifolds[0].ends = [End::Machine(2), End::Given];
+    hub.manifolds[0].ends = [End::Machine(MachineSlot { machine: 2, slot: 0 }), End::Given];
     let closing = -hub.manifolds[0].frame[0];
     for point in &mut hub.manifolds[0].points {
         point.jacobians = [Vec::new(), Vec::new()];
@@ -276,6 +280,7 @@ fn touching(hub: &Hub, seed: u64) -> (Problem, Colours) {
             key: key(50 + index as u64),
             slots,
             frame,
+            kind: Kind::Coulomb,
             friction: 0.3,
             first_point,
         });

@@ -1,14 +1,11 @@
 //! How far eight manifolds at a time are from the contact law: the terms of [`residual`](crate::solve::residual).
 
 use super::super::block::{Block, Row, Weights};
-#[cfg(target_arch = "x86_64")]
-use super::super::instructions::Instructions;
-#[cfg(target_arch = "x86_64")]
-use super::super::lanes::{Avx2, Avx512};
-use super::super::lanes::{F64x8, Isa, LANES, Lanes, Plain, Vectors};
 use super::super::problem::Twist;
 use super::super::residual::ROUNDING;
 use super::{Motion, part_of, relative_velocity};
+use crate::lanes::{F64x8, Isa, LANES, Lanes, Vectors, for_each_isa};
+use crate::law::coulomb;
 use std::hint::black_box;
 
 /// What a measurement finds at eight manifolds: by lane the sums over points of ‖F‖², ‖q‖², ‖r‖², ‖u‖², weighted, and the square of the largest error as a velocity.
@@ -174,7 +171,8 @@ unsafe fn measure_block<I: Isa<N>, const N: usize, const SCALED: bool>(
         let points = row.part(part);
         let present = weights.normal.part(part);
         let velocity = black_box(relative_velocity(&frames, &points, &motions));
-        let scaled = natural_map(&points.impulse, &velocity, frames.friction, points.step_normal);
+        let scaled =
+            coulomb::natural_map_lanes(&points.impulse, &velocity, frames.friction, points.step_normal);
         let as_velocity = square(Vectors(scaled)) * (present * present);
         // A NaN must not be lost in the maximum.
         let worst = found.worst_square.part(part);
@@ -182,7 +180,7 @@ unsafe fn measure_block<I: Isa<N>, const N: usize, const SCALED: bool>(
         let (error, weight, inverse) = if SCALED {
             (scaled, present, points.step_normal)
         } else {
-            (natural_map(&points.impulse, &velocity, frames.friction, one), one, one)
+            (coulomb::natural_map_lanes(&points.impulse, &velocity, frames.friction, one), one, one)
         };
         let squared = square(Vectors(error));
         let known = rough * inverse;
@@ -202,29 +200,4 @@ unsafe fn measure_block<I: Isa<N>, const N: usize, const SCALED: bool>(
             sum.set_part(part, sum.part(part) + term);
         }
     }
-}
-
-/// `F = r − P_K(r − ρ û)`, as [`natural_map`](crate::solve::residual::natural_map).
-#[inline(always)]
-fn natural_map<const N: usize>(
-    impulse: &[Lanes<N>; 3],
-    velocity: &[Lanes<N>; 3],
-    friction: Lanes<N>,
-    rho: Lanes<N>,
-) -> [Lanes<N>; 3] {
-    let slip = (velocity[1] * velocity[1] + velocity[2] * velocity[2]).sqrt();
-    let n = impulse[0] - (velocity[0] + friction * slip) * rho;
-    let t = impulse[1] - velocity[1] * rho;
-    let s = impulse[2] - velocity[2] * rho;
-    let tangential = (t * t + s * s).sqrt();
-    let (bound, pull) = (friction * n, friction * tangential);
-    let onto = (n + pull) / (Lanes::splat(1.0) + friction * friction);
-    let scale = friction * onto / tangential;
-    // Inside the cone; then in the polar cone. Where nothing rubs the two overlap: the polar cone has the last word.
-    let (zero, one) = (Lanes::splat(0.0), Lanes::splat(1.0));
-    let (normal, factor) =
-        (n.where_at_most(tangential, bound, onto), one.where_at_most(tangential, bound, scale));
-    let away = -n;
-    let (normal, factor) = (zero.where_at_most(pull, away, normal), zero.where_at_most(pull, away, factor));
-    black_box([impulse[0] - normal, impulse[1] - t * factor, impulse[2] - s * factor])
 }

@@ -1,28 +1,22 @@
 //! What is done to a block: coefficients, visits, measurement. As many manifolds at a time as a register has lanes, the same bits on every instruction set.
 //!
-//! Visiting a contact point, with everything else as it stands, in the *projected* law:
+//! Visiting a contact point, with everything else as it stands:
 //!
 //! ```text
-//! V     = Hᵀ v                                  relative velocity, contact frame
-//! r_n'  = max(0, r_n − (V_n + bias) / W_nn)
-//! V_t'  = V_t + W_tn (r_n' − r_n)
-//! r_t'  = P_disc(μ r_n')( r_t − V_t' / λ )      λ = largest eigenvalue of W_tt
-//! v    += M⁻¹ H (r' − r)
+//! V   = Hᵀ v                      relative velocity, contact frame
+//! r'  = law(r, V + bias, W)       by the kind of the contact: [`crate::law`]
+//! v  += M⁻¹ H (r' − r)
 //! ```
 //!
-//! Its fixed points are exactly the states that satisfy (32): r_n' = r_n gives Signorini's condition and r_t' = r_t, λ being a number
-//! and not a matrix, Coulomb's. In the *exact* law the point's own problem is solved to the end instead ([`super::law`]);
-//! so it is in the projected law for manifolds with a point whose normal and tangent are so coupled that the above may run away.
+//! In the *projected* form of Coulomb's law r' is one projected step, in the *exact* form the solution of the point's own problem; so
+//! it is in the projected form for manifolds with a point whose normal and tangent are strongly coupled.
 
 use super::block::{Block, Frames, Points, Row, Weights};
-#[cfg(target_arch = "x86_64")]
-use super::instructions::Instructions;
-#[cfg(target_arch = "x86_64")]
-use super::lanes::{Avx2, Avx512};
-use super::lanes::{Isa, LANES, Lanes, Line, Plain, Vectors};
-use super::law::solve_contact;
+use super::end::delassus_of_body;
 use super::problem::{Inertia, Twist};
 use crate::geometry::{Mat3, Vec3};
+use crate::lanes::{Isa, LANES, Lanes, Line, Vectors, for_each_isa};
+use crate::law::{Kind, coulomb};
 
 /// What happens at a contact point.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,38 +41,6 @@ pub struct Shared {
 
 // SAFETY: users of `visit_all` keep threads to disjoint velocities and rows.
 unsafe impl Sync for Shared {}
-
-/// Compiles `$body` once for each instruction set, for the type that stands for it and the number of lanes of its registers, and runs those that are
-/// [chosen](Instructions). All round in the same places: the bits are the same.
-macro_rules! for_each_isa {
-    ($(#[$doc:meta])* $vis:vis unsafe fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? = $body:ident) => {
-        $(#[$doc])*
-        $vis unsafe fn $name($($argument: $type),*) $(-> $result)? {
-            #[cfg(target_arch = "x86_64")]
-            {
-                #[target_feature(enable = "avx2,fma")]
-                unsafe fn avx2($($argument: $type),*) $(-> $result)? {
-                    // SAFETY: as for the function itself.
-                    unsafe { $body::<Avx2, 4>($($argument),*) }
-                }
-                #[target_feature(enable = "avx512f,avx512vl,avx512dq,fma")]
-                unsafe fn avx512($($argument: $type),*) $(-> $result)? {
-                    // SAFETY: as for the function itself.
-                    unsafe { $body::<Avx512, 8>($($argument),*) }
-                }
-                match Instructions::chosen() {
-                    // SAFETY: the processor has what is chosen; the rest as for the function itself.
-                    Instructions::Avx512 => return unsafe { avx512($($argument),*) },
-                    // SAFETY: the same.
-                    Instructions::Avx2 => return unsafe { avx2($($argument),*) },
-                    Instructions::Plain => {}
-                }
-            }
-            // SAFETY: as for the function itself.
-            unsafe { $body::<Plain, 4>($($argument),*) }
-        }
-    };
-}
 
 mod measure;
 mod momentum;
@@ -107,25 +69,39 @@ unsafe fn visit_blocks<I: Isa<N>, const N: usize>(blocks: &[Block], shared: &Sha
             }
             // SAFETY: as for `visit_all`.
             unsafe {
-                match kind {
-                    Visit::Projected if block.strong == 0 => {
-                        visit_block::<I, N, PROJECTED>(block, rows, shared, part);
-                    }
-                    Visit::Projected => visit_block::<I, N, MIXED>(block, rows, shared, part),
-                    Visit::Exact => visit_block::<I, N, EXACT>(block, rows, shared, part),
-                    Visit::Start => start_block::<I, N>(block, rows, shared, part),
-                    Visit::Frictionless => visit_frictionless::<I, N>(block, rows, shared, part),
-                    Visit::Momentum(ahead, true) => {
-                        visit_ahead::<I, N, EXACT>(block, rows, shared, part, &ahead);
-                    }
-                    Visit::Momentum(ahead, false) if block.strong == 0 => {
-                        visit_ahead::<I, N, PROJECTED>(block, rows, shared, part, &ahead);
-                    }
-                    Visit::Momentum(ahead, false) => {
-                        visit_ahead::<I, N, MIXED>(block, rows, shared, part, &ahead);
-                    }
+                match block.kind {
+                    Kind::Coulomb => visit_coulomb::<I, N>(block, rows, shared, part, kind),
                 }
             }
+        }
+    }
+}
+
+/// # Safety
+/// As for [`visit_all`].
+#[inline(always)]
+unsafe fn visit_coulomb<I: Isa<N>, const N: usize>(
+    block: &Block,
+    rows: &mut [Row],
+    shared: &Shared,
+    part: usize,
+    kind: Visit,
+) {
+    // SAFETY: as for `visit_all`.
+    unsafe {
+        match kind {
+            Visit::Projected if block.strong == 0 => {
+                visit_block::<I, N, PROJECTED>(block, rows, shared, part);
+            }
+            Visit::Projected => visit_block::<I, N, MIXED>(block, rows, shared, part),
+            Visit::Exact => visit_block::<I, N, EXACT>(block, rows, shared, part),
+            Visit::Start => start_block::<I, N>(block, rows, shared, part),
+            Visit::Frictionless => visit_frictionless::<I, N>(block, rows, shared, part),
+            Visit::Momentum(ahead, true) => visit_ahead::<I, N, EXACT>(block, rows, shared, part, &ahead),
+            Visit::Momentum(ahead, false) if block.strong == 0 => {
+                visit_ahead::<I, N, PROJECTED>(block, rows, shared, part, &ahead);
+            }
+            Visit::Momentum(ahead, false) => visit_ahead::<I, N, MIXED>(block, rows, shared, part, &ahead),
         }
     }
 }
@@ -177,6 +153,11 @@ impl<const N: usize> Masses<N> {
         let [inverse_mass, xx, xy, xz, yy, yz, zz, _] =
             unsafe { I::gather(lines.map(|line| inertia.add(line).cast::<Line>())) };
         Self { inverse_mass, inverse_inertia: [xx, xy, xz, yy, yz, zz] }
+    }
+
+    fn of_lane(&self, lane: usize) -> Inertia {
+        let [xx, xy, xz, yy, yz, zz] = self.inverse_inertia.map(|entry| entry.0[lane]);
+        Inertia::new(self.inverse_mass.0[lane], &Mat3::new(xx, xy, xz, xy, yy, yz, xz, yz, zz))
     }
 
     /// `I⁻¹ x + sum`.
@@ -321,7 +302,7 @@ unsafe fn visit_frictionless<I: Isa<N>, const N: usize>(
     for row in rows {
         let points = row.part(part);
         let [velocity, ..] = relative_velocity(&frames, &points, &pair.motions);
-        let normal = (-velocity).times(points.step_normal, points.impulse[0]).positive_part();
+        let normal = coulomb::frictionless(points.impulse[0], velocity, points.step_normal);
         let change = normal - points.impulse[0];
         row.impulse[0].set_part(part, normal);
         pair.push_apart(&points.arms, frames.axes[0].scaled(change));
@@ -336,19 +317,7 @@ fn projected<const N: usize>(
     points: &Points<N>,
     velocity: &[Lanes<N>; 3],
 ) -> [Lanes<N>; 3] {
-    let Points { impulse, step_normal, step_tangent, coupling, .. } = *points;
-    let normal = (-velocity[0]).times(step_normal, impulse[0]).positive_part();
-    let change = normal - impulse[0];
-    let t = (-coupling[0].times(change, velocity[1])).times(step_tangent, impulse[1]);
-    let s = (-coupling[1].times(change, velocity[2])).times(step_tangent, impulse[2]);
-    let factor = t.times(t, s * s).shrink_to(frames.friction * normal);
-    [normal, t * factor, s * factor]
-}
-
-/// Sliding, a projected visit feeds `W_nt r_t / W_nn` with ‖r_t‖ = μ r_n back into r_n: a gain of `μ ‖W_nt‖ / W_nn` at most. From 1 on
-/// it may run away or circle for ever, as on Painlevé's rod; 0.9 would still take 200 visits for nine digits.
-pub fn is_strongly_coupled(normal: f64, coupling: [f64; 2], friction: f64) -> bool {
-    friction * (coupling[0] * coupling[0] + coupling[1] * coupling[1]).sqrt() > 0.9 * normal
+    coulomb::projected(frames.friction, &points.impulse, velocity, &points.steps())
 }
 
 /// Lane by lane, of those asked for: the local problem has cases. Rebuilds the Delassus block from the bodies.
@@ -366,15 +335,12 @@ fn exact<const N: usize>(
         let frame = Mat3::from_columns(&[0, 1, 2].map(|axis| pick(&frames.axes[axis])));
         let mut world = Mat3::zeros();
         for side in 0..2 {
-            let (cross, masses) = (pick(&points.arms[side]).cross_matrix(), &pair.masses[side]);
-            let [xx, xy, xz, yy, yz, zz] = masses.inverse_inertia.map(|entry| entry.0[lane]);
-            let tensor = Mat3::new(xx, xy, xz, xy, yy, yz, xz, yz, zz);
-            world += Mat3::identity() * masses.inverse_mass.0[lane] - cross * tensor * cross;
+            world += delassus_of_body(&pair.masses[side].of_lane(lane), &pick(&points.arms[side]));
         }
         let delassus = frame.transpose() * world * frame;
         let old = Vec3::from_fn(|axis, _| points.impulse[axis].0[lane]);
         let free = Vec3::from_fn(|axis, _| velocity[axis].0[lane]) - delassus * old;
-        let new = solve_contact(&delassus, &free, frames.friction.0[lane]);
+        let new = coulomb::solve(&delassus, &free, frames.friction.0[lane]);
         for axis in 0..3 {
             impulse[axis].0[lane] = new[axis];
         }
@@ -425,7 +391,8 @@ unsafe fn prepare_blocks<I: Isa<N>, const N: usize>(
                 row.coupling[1].set_part(part, w_sn);
                 for lane in 0..N {
                     let coupling = [w_tn.0[lane], w_sn.0[lane]];
-                    let strong = is_strongly_coupled(w_nn.0[lane], coupling, frames.friction.0[lane]);
+                    let strong =
+                        coulomb::is_strongly_coupled(w_nn.0[lane], coupling, frames.friction.0[lane]);
                     block.strong |= u8::from(strong) << (N * part + lane);
                 }
             }

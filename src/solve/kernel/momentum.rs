@@ -8,14 +8,10 @@
 //! Velocities are linear in impulses: they are extrapolated alike before the sweep, all bodies at once.
 
 use super::super::block::{Block, Row};
-#[cfg(target_arch = "x86_64")]
-use super::super::instructions::Instructions;
-#[cfg(target_arch = "x86_64")]
-use super::super::lanes::{Avx2, Avx512};
-use super::super::lanes::{Isa, Lanes, Plain};
 use super::super::problem::Twist;
 use super::super::sweep::{Impulse, Plan};
 use super::{Pair, Shared, to_world, visited};
+use crate::lanes::{Isa, Lanes, for_each_isa};
 use std::hint::black_box;
 
 /// What a sweep with momentum has beside the rows.

@@ -7,6 +7,9 @@ use super::super::sweep::{Memory, Plan};
 use super::super::{Hub, Sweep, Team};
 use super::*;
 use crate::geometry::random::Random;
+use crate::lanes::{Avx2, Plain};
+use crate::law::Kind;
+use crate::law::coulomb::is_strongly_coupled;
 use crate::scene::{BodyId, ManifoldKey};
 
 /// Bodies with full inertia tensors in a random network, one in eight of them fixed, one in six manifolds without friction.
@@ -43,7 +46,14 @@ fn problem(bodies: usize, manifolds: usize) -> Problem {
             problem.points.push(Point { arms, bias: 0.2 * vector().x, impulse });
         }
         let friction = if index % 6 == 0 { 0.0 } else { 0.6 };
-        problem.manifolds.push(Manifold { key, slots: [a.min(b), a.max(b)], frame, friction, first_point });
+        problem.manifolds.push(Manifold {
+            key,
+            slots: [a.min(b), a.max(b)],
+            frame,
+            kind: Kind::Coulomb,
+            friction,
+            first_point,
+        });
     }
     problem
 }
@@ -155,7 +165,7 @@ fn a_sweep_is_what_the_equations_say() {
                 problem.relative_velocity(manifold, point, &velocities) + Vec3::new(point.bias, 0.0, 0.0);
             let old = Vec3::from(impulses[place]);
             let new = if blocks.iter().any(strong) {
-                solve_contact(w, &(velocity - w * old), manifold.friction)
+                coulomb::solve(w, &(velocity - w * old), manifold.friction)
             } else {
                 let normal = (old.x - velocity.x / w[(0, 0)]).max(0.0);
                 let lambda = w.fixed_view::<2, 2>(1, 1).into_owned().symmetric_eigenvalues().max();

@@ -1,11 +1,11 @@
 //! Colours and exchanges that the next step takes over, or not.
 
-use super::super::tests::{physics, sphere, wall};
-use super::super::{DecompositionOptions, Stepper};
-use super::{Colour, Connection};
+use super::{physics, sphere, wall};
 use crate::geometry::Vec3;
 use crate::scene::{Activation, ContactLaw, LawTable, Model, Scene, State};
-use crate::solve::{Options, colour::colour};
+use crate::solve::Options;
+use crate::solve::colour::{Colour, colour};
+use crate::step::{DecompositionOptions, Stepper};
 use decomposition::{Comm, Solo, threads};
 
 /// Five spheres on top of each other.
@@ -35,17 +35,18 @@ fn step(stepper: &mut Stepper) {
 fn colours_stay_while_contacts_do() {
     let mut stepper = column(&Solo);
     (0..3).for_each(|_| step(&mut stepper));
-    let found = stepper.connection.colours.clone();
+    let found = stepper.pipeline.connection.colours_mut().clone();
     assert_eq!(found.of.len(), 5);
     let last = found.count as Colour - 1;
-    stepper.connection.colours.of.iter_mut().for_each(|colour| *colour = last - *colour);
+    stepper.pipeline.connection.colours_mut().of.iter_mut().for_each(|colour| *colour = last - *colour);
     step(&mut stepper);
-    assert_ne!(stepper.connection.colours, found, "taken over");
-    stepper.scene.state.grains[4].velocity = Vec3::new(0.0, 0.0, 3.0);
+    assert_ne!(*stepper.pipeline.connection.colours_mut(), found, "taken over");
+    stepper.world.scene.state.grains[4].velocity = Vec3::new(0.0, 0.0, 3.0);
     (0..3).for_each(|_| step(&mut stepper));
-    let Connection { seen, colours, .. } = &stepper.connection;
-    assert_eq!(seen.links.len(), 4, "the uppermost flies");
-    assert_eq!(*colours, colour(&seen.links, 5), "found anew");
+    let connection = &mut stepper.pipeline.connection;
+    assert_eq!(connection.links().len(), 4, "the uppermost flies");
+    let anew = colour(connection.links(), 5);
+    assert_eq!(*connection.colours_mut(), anew, "found anew");
 }
 
 /// Each rank sees its own part stay or change: they agree.
@@ -55,12 +56,12 @@ fn one_rank_with_a_change_is_enough() {
         let mut stepper = column(comm);
         stepper.verify_copies();
         (0..3).for_each(|_| step(&mut stepper));
-        for grain in stepper.scene.state.grains.iter_mut().filter(|grain| grain.id.0 == 5) {
+        for grain in stepper.world.scene.state.grains.iter_mut().filter(|grain| grain.id.0 == 5) {
             grain.velocity = Vec3::new(0.0, 0.0, 0.2);
         }
         // Up, down again, and at rest.
         (0..80).for_each(|_| step(&mut stepper));
-        stepper.scene.state.grains.clone()
+        stepper.world.scene.state.grains.clone()
     };
     let alone = moved(&Solo);
     assert!(alone[4].velocity.norm() < 1e-3, "{:?}", alone[4].velocity);

@@ -21,7 +21,7 @@
 use crate::geometry::{Mat3, Vec3};
 
 /// The impulse (n, t, s) that satisfies the law.
-pub fn solve_contact(delassus: &Mat3, velocity: &Vec3, friction: f64) -> Vec3 {
+pub fn solve(delassus: &Mat3, velocity: &Vec3, friction: f64) -> Vec3 {
     if velocity.x >= 0.0 {
         return Vec3::zeros();
     }
@@ -148,7 +148,7 @@ impl Candidate {
 }
 
 /// Eigenvalues (larger first) and the unit eigenvector of the first, of a symmetric 2 × 2 matrix.
-pub(in crate::solve) fn eigen_2x2(a: f64, b: f64, c: f64) -> ([f64; 2], [f64; 2]) {
+pub(super) fn eigen_2x2(a: f64, b: f64, c: f64) -> ([f64; 2], [f64; 2]) {
     let (mean, half) = (0.5 * (a + c), 0.5 * (a - c));
     let radius = (half * half + b * b).sqrt();
     if radius == 0.0 {
@@ -165,7 +165,7 @@ pub(in crate::solve) fn eigen_2x2(a: f64, b: f64, c: f64) -> ([f64; 2], [f64; 2]
 
 #[cfg(test)]
 mod tests {
-    use super::super::residual::natural_map;
+    use super::super::natural_map;
     use super::*;
 
     /// splitmix64: the tests must not depend on anything else.
@@ -214,7 +214,7 @@ mod tests {
         let mut cases = [0; 3];
         for _ in 0..100_000 {
             let (w, q, friction) = numbers.block();
-            let r = solve_contact(&w, &q, friction);
+            let r = solve(&w, &q, friction);
             let found = error(&w, &q, friction, &r);
             assert!(found < 1e-14, "error {found:e}: W {w} q {q} mu {friction} r {r}");
             let u = q + w * r;
@@ -268,7 +268,7 @@ mod tests {
         let mut compared = 0;
         for _ in 0..2_000 {
             let (w, q, friction) = numbers.block();
-            let r = solve_contact(&w, &q, friction);
+            let r = solve(&w, &q, friction);
             let slipping = r.x > 0.0 && (q + w * r).norm() > 1e-6 * q.norm() && friction > 0.0;
             // The fine circle resolves directions only where W is not too stretched.
             if !slipping || w.norm() * w.try_inverse().unwrap().norm() > 1e3 {
@@ -294,10 +294,10 @@ mod tests {
             [-infinity, 0.0, 0.0],
             [-1.0, infinity, 0.0],
         ] {
-            let r = solve_contact(&w, &q.into(), 0.5);
+            let r = solve(&w, &q.into(), 0.5);
             assert!(!r.iter().all(|x| x.is_finite()), "{q:?}: {r}");
         }
-        let r = solve_contact(&(w * nan), &Vec3::new(-1.0, 0.2, 0.0), 0.5);
+        let r = solve(&(w * nan), &Vec3::new(-1.0, 0.2, 0.0), 0.5);
         assert!(!r.iter().all(|x| x.is_finite()), "{r}");
     }
 
@@ -307,7 +307,7 @@ mod tests {
             [Mat3::from_diagonal(&Vec3::new(1.0, 0.0, 0.0)), Mat3::from_diagonal(&Vec3::new(1.0, 1.0, 0.0))]
         {
             for q in [Vec3::new(-1.0, 0.0, 0.0), Vec3::new(-1.0, 0.0, 0.3), Vec3::new(-1e-300, 1.0, 1.0)] {
-                let r = solve_contact(&w, &q, 0.5);
+                let r = solve(&w, &q, 0.5);
                 assert!(r.iter().all(|x| x.is_finite()), "{r}");
                 assert!(error(&w, &q, 0.5, &r) < 1e-14);
             }

@@ -26,10 +26,10 @@
 //! With θ = ½ a bouncing ball is exact at the ends of steps. What curved motions and contacts that hinder each other leave is the business of
 //! [`super::project`].
 
-use super::correct::{self, Shifts, Step};
+use super::{Shifts, at_rest};
 use crate::scene::Physics;
-use crate::solve::{self, Acceleration, Interface, LocalLaw, Measure, Options, Solution};
-use decomposition::Comm;
+use crate::solve::{self, Acceleration, LocalLaw, Measure, Options, Solution};
+use crate::step::contacts::ContactProblem;
 
 /// A contact point on its way through a step, as if nothing touched.
 #[derive(Clone, Copy, Debug)]
@@ -122,32 +122,19 @@ const OPTIONS: Options = Options {
 };
 
 /// `Σ τ M⁻¹ H r / h`. None if no contact has a τ anywhere, or overlap is not limited. Collective.
-pub fn shifts(
-    step: &Step,
-    solution: &Solution,
-    physics: &Physics,
-    shared: impl Fn(u32) -> bool + Sync,
-    interface: &mut dyn Interface,
-    comm: &dyn Comm,
-) -> Option<Shifts> {
-    if physics.penetration_limit == 0.0 {
+pub fn shifts(contacts: &mut ContactProblem, solution: &Solution, physics: &Physics) -> Option<Shifts> {
+    if physics.penetration_limit == 0.0 || contacts.largest(|point| point.since_impact.abs()) == 0.0 {
         return None;
     }
-    let Step { assembled, gathered, colours } = step;
-    let infos = assembled.points.iter().chain(assembled.hub.iter().flat_map(|contact| &contact.infos));
-    let mut longest = [infos.map(|point| point.since_impact.abs()).fold(0.0, f64::max)];
-    comm.max_f64(&mut longest);
-    if longest[0] == 0.0 {
-        return None;
-    }
-    let mut problem = correct::starting_at_rest(assembled, |_| 0.0);
-    let points = problem.points.iter_mut().zip(&assembled.points).zip(&solution.impulses);
+    let mut problem = at_rest(&contacts.assembled, |_| 0.0);
+    let points = problem.points.iter_mut().zip(&contacts.assembled.points).zip(&solution.impulses);
     for ((point, info), impulse) in points {
         point.impulse = impulse.map(|entry| entry * info.since_impact / physics.time_step);
     }
-    let hub = gathered.pushed(&solution.hub.impulses, physics.time_step);
-    let moved = solve::solve(&problem, &hub, colours, &OPTIONS, shared, interface);
-    Some(Shifts { bodies: moved.velocities, machines: moved.hub.velocities })
+    let hub = contacts.hubs.pushed(&solution.hub.impulses, physics.time_step);
+    let ContactProblem { colours, halo, ranks, .. } = contacts;
+    let moved = solve::solve(&problem, &hub, colours, &OPTIONS, |slot| halo.is_shared(slot), ranks);
+    Some(Shifts::of(moved))
 }
 
 #[cfg(test)]

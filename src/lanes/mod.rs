@@ -4,6 +4,10 @@
 //! Plain arrays, which the compiler turns into one 64 byte register, two of 32 or four of 16, by the instruction set that the caller was
 //! compiled for ([`Isa`]).
 
+mod instructions;
+
+pub use instructions::Instructions;
+
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
 /// Manifolds in a block, and numbers of a body in a line of memory.
@@ -307,6 +311,39 @@ impl<const N: usize> Isa<N> for Plain {
         }
     }
 }
+
+/// Compiles `$body` once for each instruction set, for the type that stands for it and the number of lanes of its registers, and runs those that are
+/// [chosen](Instructions). All round in the same places: the bits are the same.
+macro_rules! for_each_isa {
+    ($(#[$doc:meta])* $vis:vis unsafe fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? = $body:ident) => {
+        $(#[$doc])*
+        $vis unsafe fn $name($($argument: $type),*) $(-> $result)? {
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx2,fma")]
+                unsafe fn avx2($($argument: $type),*) $(-> $result)? {
+                    // SAFETY: as for the function itself.
+                    unsafe { $body::<$crate::lanes::Avx2, 4>($($argument),*) }
+                }
+                #[target_feature(enable = "avx512f,avx512vl,avx512dq,fma")]
+                unsafe fn avx512($($argument: $type),*) $(-> $result)? {
+                    // SAFETY: as for the function itself.
+                    unsafe { $body::<$crate::lanes::Avx512, 8>($($argument),*) }
+                }
+                match $crate::lanes::Instructions::chosen() {
+                    // SAFETY: the processor has what is chosen; the rest as for the function itself.
+                    $crate::lanes::Instructions::Avx512 => return unsafe { avx512($($argument),*) },
+                    // SAFETY: the same.
+                    $crate::lanes::Instructions::Avx2 => return unsafe { avx2($($argument),*) },
+                    $crate::lanes::Instructions::Plain => {}
+                }
+            }
+            // SAFETY: as for the function itself.
+            unsafe { $body::<$crate::lanes::Plain, 4>($($argument),*) }
+        }
+    };
+}
+pub(crate) use for_each_isa;
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {

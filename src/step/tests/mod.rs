@@ -1,8 +1,10 @@
 //! The step on one rank and on several, compared with `==`.
 
+mod connection;
+
 use super::*;
-use crate::geometry::{Convex, Pose, Quat, Shape};
-use crate::scene::{ContactLaw, LawTable, Model, Motion, State};
+use crate::geometry::{Convex, Pose, Quat, Shape, Vec3};
+use crate::scene::{Activation, Body, BodyId, ContactLaw, LawTable, Model, Motion, Scheme};
 use decomposition::{Solo, threads};
 use std::sync::Arc;
 
@@ -12,7 +14,7 @@ pub(super) fn physics() -> Physics {
     Physics {
         start_time: 0.0,
         time_step: 1e-3,
-        theta: 0.5,
+        scheme: Scheme::default(),
         gravity: Arc::new(|_| Vec3::new(0.0, 0.0, -9.81)),
         contact_margin: None,
         warm_start: true,
@@ -224,4 +226,30 @@ fn a_bouncing_ball_with_a_limit_of_overlap_keeps_its_times() {
         let found = stepper.scene().state.grains[0].pose.position.z - radius;
         assert!((found - height(report.time)).abs() < 1e-11, "{}: {found}", report.time);
     }
+}
+
+/// A step that is tried and taken back leaves nothing behind, on any number of ranks.
+#[test]
+fn a_step_can_be_taken_back() {
+    let tried = |comm: &dyn Comm| {
+        let scene = scene(comm.rank(), comm.size(), Activation::Predictive);
+        let (options, decomposition) = (solve::Options::default(), DecompositionOptions::default());
+        let mut stepper = Stepper::new(scene, physics(), options, decomposition, comm);
+        let mut run = |count: usize, snapshot: Option<&Snapshot>| {
+            if let Some(snapshot) = snapshot {
+                stepper.take_back(snapshot).expect("no machine can fail");
+            }
+            let reports: Vec<_> = (0..count).map(|_| stepper.step().expect("no machine can fail")).collect();
+            (reports, stepper.snapshot())
+        };
+        let (_, before) = run(90, None);
+        let first = run(30, None);
+        assert_eq!(run(30, Some(&before)), first);
+        assert!(first.0.iter().all(|report| report.contact_points > 0));
+        first.1.state.grains
+    };
+    let alone = tried(&Solo);
+    let mut together: Vec<Body> = threads::run(3, |comm| tried(comm)).into_iter().flatten().collect();
+    together.sort_by_key(|body| body.id);
+    assert_eq!(together, alone);
 }

@@ -7,6 +7,7 @@
 //!   if it was not there in the last step.
 //! - *migrant*: old owner → new owner, when the centre has crossed into another rank's cell. The whole body and its impulses.
 
+use super::messages::deliver;
 use crate::geometry::{Aabb, Convex, Shape};
 use crate::scene::{Body, BodyId, Impulses, ManifoldKey, Scene, StoredPoints};
 use decomposition::{Comm, Partition};
@@ -14,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
-/// Ranks, ascending.
-pub type Ranks = SmallVec<[u32; 4]>;
+/// PresentOn, ascending.
+pub type PresentOn = SmallVec<[u32; 4]>;
 
 /// A body with what belongs to it.
 #[derive(Serialize, Deserialize)]
@@ -25,7 +26,7 @@ struct Parcel {
     shaped: bool,
     impulses: Vec<(ManifoldKey, StoredPoints)>,
     /// Where it is present, owner included. Empty for a migrant.
-    ranks: Ranks,
+    ranks: PresentOn,
 }
 
 /// The copies that a rank holds for one step.
@@ -34,7 +35,7 @@ pub struct Halo {
     /// Ascending by id.
     pub ghosts: Vec<Body>,
     /// By slot, own bodies then ghosts: the other ranks where the body is present or owned. Empty for most.
-    pub others: Vec<Ranks>,
+    pub others: Vec<PresentOn>,
     /// By ghost: its owner.
     pub owners: Vec<u32>,
     /// Stored impulses of the contacts whose home is a ghost.
@@ -76,7 +77,7 @@ pub fn exchange_ghosts(
     comm: &dyn Comm,
 ) -> Halo {
     let me = comm.rank() as u32;
-    let mut halo = Halo { others: vec![Ranks::new(); scene.state.grains.len()], ..Default::default() };
+    let mut halo = Halo { others: vec![PresentOn::new(); scene.state.grains.len()], ..Default::default() };
     if comm.size() == 1 {
         return halo;
     }
@@ -88,7 +89,7 @@ pub fn exchange_ghosts(
         if present.iter().all(|&rank| rank as u32 == me) {
             continue;
         }
-        let mut ranks: Ranks = present.iter().map(|&rank| rank as u32).chain([me]).collect();
+        let mut ranks: PresentOn = present.iter().map(|&rank| rank as u32).chain([me]).collect();
         ranks.sort_unstable();
         ranks.dedup();
         halo.others[slot] = ranks.iter().copied().filter(|&rank| rank != me).collect();
@@ -135,7 +136,7 @@ pub fn migrate(scene: &mut Scene, partition: &Partition, comm: &dyn Comm) -> usi
         scene.state.grains.iter().filter(|body| owner(body) != me).map(|body| body.id).collect();
     let mut outgoing = BTreeMap::<usize, Vec<Parcel>>::new();
     for body in scene.state.grains.iter().filter(|body| owner(body) != me) {
-        outgoing.entry(owner(body)).or_default().push(parcel(body, &scene.state.impulses, Ranks::new()));
+        outgoing.entry(owner(body)).or_default().push(parcel(body, &scene.state.impulses, PresentOn::new()));
     }
     if !leaving.is_empty() {
         scene.state.grains.retain(|body| owner(body) == me);
@@ -179,7 +180,7 @@ pub fn store_impulses(
     kept
 }
 
-fn parcel(body: &Body, impulses: &Impulses, ranks: Ranks) -> Parcel {
+fn parcel(body: &Body, impulses: &Impulses, ranks: PresentOn) -> Parcel {
     let impulses = impulses.of_home(body.id).map(|(key, points)| (key, points.into())).collect();
     Parcel { body: body.clone(), shaped: true, impulses, ranks }
 }
@@ -199,21 +200,4 @@ fn without_homes(impulses: &Impulses, leaving: &[BodyId]) -> Impulses {
         }
     }
     kept
-}
-
-/// Collective: typed messages over the byte seam, by ascending source.
-pub(super) fn deliver<T: Serialize + for<'a> Deserialize<'a>>(
-    outgoing: BTreeMap<usize, Vec<T>>,
-    comm: &dyn Comm,
-) -> Vec<(usize, Vec<T>)> {
-    let packed = outgoing
-        .into_iter()
-        .map(|(rank, items)| (rank, postcard::to_stdvec(&items).expect("plain data can be packed")))
-        .collect();
-    comm.scatter(packed)
-        .into_iter()
-        .map(|(rank, bytes)| {
-            (rank, postcard::from_bytes(&bytes).expect("what a rank packed, a rank unpacks"))
-        })
-        .collect()
 }

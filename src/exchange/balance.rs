@@ -1,22 +1,36 @@
 //! How space is shared among ranks, and when it is shared anew. Nothing that is computed depends on it, only where.
 
-use super::{ContactView, DecompositionOptions};
-use crate::scene::{Body, Scene};
+use crate::scene::{Body, BodyId, Scene};
 use decomposition::{Cells, Comm, Partition};
 
 /// Edge of a cell by the radius of the largest grain: small enough to balance well, large enough that few grains cross a border.
 const CELL_EDGE_BY_RADIUS: f64 = 2.0;
-/// Steps between two looks at the balance: stones fall a few of their sizes in that time.
+/// Steps between two checks of the balance: stones fall a few of their sizes in that time.
 const BALANCE_EVERY: u64 = 100;
 /// Cells in all: the table that every rank holds.
 const MOST_CELLS: usize = 1 << 20;
 /// Work of a grain that touches nothing, in contact points.
 const WORK_OF_A_GRAIN: i64 = 2;
 
+/// How space is shared among ranks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DecompositionOptions {
+    /// Edge of the cells, m; if none, a few of the largest grains.
+    pub cell_size: Option<f64>,
+    /// Largest over mean work of a rank beyond which space is cut anew, ≥ 1.
+    pub imbalance_threshold: f64,
+}
+
+impl Default for DecompositionOptions {
+    fn default() -> Self {
+        Self { cell_size: None, imbalance_threshold: 1.2 }
+    }
+}
+
 /// What each grain of this rank cost in the last step, in contact points.
-fn work(scene: &Scene, contacts: &[ContactView]) -> Vec<i64> {
+fn work(scene: &Scene, contacts: impl Iterator<Item = [BodyId; 2]>) -> Vec<i64> {
     let mut work = vec![WORK_OF_A_GRAIN; scene.state.grains.len()];
-    for id in contacts.iter().flat_map(|contact| contact.bodies) {
+    for id in contacts.flatten() {
         if let Ok(place) = scene.state.grains.binary_search_by_key(&id, |body| body.id) {
             work[place] += 1;
         }
@@ -24,10 +38,10 @@ fn work(scene: &Scene, contacts: &[ContactView]) -> Vec<i64> {
     work
 }
 
-/// What each grain cost, if it is time to cut space anew: looked at every [`BALANCE_EVERY`] steps. Collective.
-pub(super) fn due(
+/// What each grain cost, if it is time to cut space anew: checked every [`BALANCE_EVERY`] steps. Collective.
+pub fn due(
     scene: &Scene,
-    contacts: &[ContactView],
+    contacts: impl Iterator<Item = [BodyId; 2]>,
     options: &DecompositionOptions,
     comm: &dyn Comm,
 ) -> Option<Vec<i64>> {
@@ -44,7 +58,7 @@ pub(super) fn due(
 }
 
 /// Cuts the space that the grains take up; `work` has an entry for each grain of this rank. Collective.
-pub(crate) fn partition(
+pub fn partition(
     scene: &Scene,
     work: &[i64],
     options: &DecompositionOptions,
@@ -75,7 +89,7 @@ pub(crate) fn partition(
 }
 
 /// Before the first step only the impulses of a restart tell where work will be: each stands with one of its two bodies.
-pub(crate) fn first_partition(scene: &Scene, options: &DecompositionOptions, comm: &dyn Comm) -> Partition {
+pub fn first_partition(scene: &Scene, options: &DecompositionOptions, comm: &dyn Comm) -> Partition {
     let points = |body: &Body| {
         scene.state.impulses.of_home(body.id).map(|(_, points)| points.len() as i64).sum::<i64>()
     };

@@ -1,4 +1,4 @@
-//! One contact alone, solved exactly, again and again: the family of candidates of [`crate::solve::law`] with all that does not depend on
+//! One contact alone, solved exactly, again and again: the family of candidates of [`super::exact`] with all that does not depend on
 //! the velocity kept, and the search for the slip begun where the last one ended.
 //!
 //! ```text
@@ -8,12 +8,12 @@
 //! With normal and tangent uncoupled and `S` a multiple of the identity, `1/‖r_t(s)‖` is linear in s; so Newton's method on
 //! `1/‖r_t‖ − 1/(μ r_n)`, inside a bracket that every value tightens, mostly needs two or three steps.
 
+use super::exact::eigen_2x2;
 use crate::geometry::{Mat3, Vec3};
-use crate::solve::law::eigen_2x2;
 
 /// What a visit to one contact needs of its block of `W`.
 #[derive(Clone, Copy, Debug)]
-pub struct Local {
+pub struct Repeated {
     /// Eigenvalues of the tangential Schur complement `S`, not negative.
     stiffness: [f64; 2],
     /// One over each; infinite for a direction without stiffness.
@@ -35,7 +35,7 @@ pub struct Local {
 const ACCURACY: f64 = 1e-14;
 const STEPS: usize = 100;
 
-impl Local {
+impl Repeated {
     /// Of `block` only the symmetric part counts: which symmetric operator a visit uses does not change what the sweep
     /// converges to, as long as the velocity it starts from is the true one.
     pub fn new(block: &Mat3, friction: f64) -> Self {
@@ -141,8 +141,8 @@ fn turn([c, s]: [f64; 2], v: [f64; 2]) -> [f64; 2] {
 
 #[cfg(test)]
 mod tests {
+    use super::super::natural_map;
     use super::*;
-    use crate::solve::residual::natural_map;
     use proptest::prelude::*;
 
     proptest! {
@@ -158,7 +158,7 @@ mod tests {
             let rotation = crate::geometry::Quat::from_scaled_axis(Vec3::from(turn)).to_rotation_matrix();
             let root = Mat3::from_diagonal(&Vec3::from(roots).map(|power| 10f64.powf(power))) * rotation.matrix();
             let w = root.transpose() * root;
-            let mut local = Local::new(&w, friction);
+            let mut local = Repeated::new(&w, friction);
             for q in [Vec3::from(q) * 10f64.powf(size), Vec3::from(other), Vec3::from(q) * 10f64.powf(size)] {
                 let r = Vec3::from(local.solve(&q));
                 let u = q + w * r;
@@ -172,13 +172,13 @@ mod tests {
 
     #[test]
     fn a_contact_that_nothing_moves_gets_no_impulse() {
-        let mut local = Local::new(&Mat3::zeros(), 0.5);
+        let mut local = Repeated::new(&Mat3::zeros(), 0.5);
         assert_eq!(local.solve(&Vec3::new(-1.0, 1.0, 0.0)), [0.0; 3]);
     }
 
     #[test]
     fn without_friction_only_the_normal_counts() {
-        let mut local = Local::new(&Mat3::from_diagonal(&Vec3::new(4.0, 1.0, 1.0)), 0.0);
+        let mut local = Repeated::new(&Mat3::from_diagonal(&Vec3::new(4.0, 1.0, 1.0)), 0.0);
         assert_eq!(local.solve(&Vec3::new(-1.0, 1.0, 0.0)), [0.25, 0.0, 0.0]);
     }
 }

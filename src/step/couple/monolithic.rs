@@ -1,0 +1,23 @@
+//! One contact problem over grains and machines (33).
+
+use super::{Coupling, Solved};
+use crate::exchange::whole;
+use crate::solve::{self, Options};
+use crate::step::StepError;
+use crate::step::contacts::ContactProblem;
+
+pub struct Monolithic;
+
+impl Coupling for Monolithic {
+    fn solve(&self, contacts: &mut ContactProblem, options: &Options) -> Result<Solved, StepError> {
+        if let Some(method) = options.method {
+            let solution = whole::solve(&contacts.share(), method, options, contacts.comm)
+                .map_err(|problem| StepError::Solver { problem })?;
+            return Ok(Solved { solution, blocks: None });
+        }
+        let blocks = contacts.blocks();
+        let ContactProblem { assembled, hubs, ranks, .. } = contacts;
+        let (solution, blocks) = solve::solve_in(blocks, &assembled.problem, &hubs.hub, options, ranks);
+        Ok(Solved { solution, blocks: Some(blocks) })
+    }
+}

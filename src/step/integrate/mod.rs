@@ -1,0 +1,96 @@
+//! Time integrators: where contacts are looked for, the free motion and the effective mass, what biases a contact, and how positions
+//! follow from the solved velocities, for grains and machines alike.
+//!
+//! A step asks its [`Integrator`] in this order:
+//!
+//! ```text
+//! predict, predict_machine         bodies and machines stand where contacts are looked for; machines give their reduced operators
+//! free_motions                     effective inverse masses and v_free (28)
+//! approach                         how a gap and its rate become the bias of a contact
+//! ...contact solve...
+//! finish, finish_machine           velocities are taken over, positions follow (30)
+//! ```
+
+mod moreau_jean;
+mod prescribed;
+
+pub use moreau_jean::MoreauJean;
+pub use prescribed::{finish_prescribed, predict_prescribed};
+
+use crate::geometry::{Pose, Quat, Vec3};
+use crate::multibody::{Multibody, MultibodyError, ReducedOperators};
+use crate::scene::{Body, Scheme};
+use crate::solve::{Inertia, Twist};
+
+/// The time of a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Clock {
+    /// Of its start, s.
+    pub start: f64,
+    /// h, s.
+    pub time_step: f64,
+}
+
+/// How contacts are seen by a scheme.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Approach {
+    /// From the start of the step to where contacts are looked for, and from there to its end, s.
+    pub durations: [f64; 2],
+    /// How long a gap that is open there takes to close at the velocity of the contact law, s: `g / closing` is the bias of the
+    /// predictive law.
+    pub closing: f64,
+}
+
+/// What the contact solve has found for the bodies of a list.
+pub struct Moved<'a> {
+    pub inertia: &'a [Inertia],
+    pub free: &'a [Twist],
+    pub solved: &'a [Twist],
+}
+
+/// A scheme that moves bodies and machines from the start of a step to its end.
+pub trait Integrator: Send + Sync {
+    fn approach(&self, time_step: f64) -> Approach;
+
+    /// Free bodies move to where their contacts are looked for.
+    fn predict(&self, bodies: &mut [Body], clock: &Clock);
+
+    /// By body: inverse masses of the contact problem, and the velocity at the end of the step if nothing touches. Bodies that are not
+    /// free have none, and their own velocity.
+    fn free_motions(&self, bodies: &[Body], gravity: &Vec3, clock: &Clock) -> Vec<(Inertia, Twist)>;
+
+    /// Free bodies take over the solved velocities and move to the end of the step. `moved` may have more entries than there are bodies.
+    fn finish(&self, bodies: &mut [Body], moved: &Moved, clock: &Clock);
+
+    /// A machine moves to where its contacts are looked for; what the contact solve needs of it there.
+    fn predict_machine<'m>(
+        &self,
+        multibody: &'m mut Multibody,
+        clock: &Clock,
+    ) -> Result<&'m ReducedOperators, MultibodyError>;
+
+    /// A machine takes over the solved velocities and moves to the end of the step; `shift` moves positions alone, and may be empty.
+    fn finish_machine(
+        &self,
+        multibody: &mut Multibody,
+        velocity: &[f64],
+        shift: &[f64],
+    ) -> Result<(), MultibodyError>;
+}
+
+/// The integrator of a scheme.
+pub fn integrator(scheme: Scheme) -> Box<dyn Integrator> {
+    match scheme {
+        Scheme::MoreauJean { theta } => Box::new(MoreauJean { theta }),
+    }
+}
+
+/// Moves a pose by velocities for a while.
+pub fn moved(pose: &Pose, velocity: &Vec3, angular_velocity: &Vec3, duration: f64) -> Pose {
+    let turn = Quat::from_scaled_axis(angular_velocity * duration);
+    Pose {
+        // Kept at unit length: rounding would let it drift by 1e-16 a step.
+        rotation: Quat::new_normalize((turn * pose.rotation).into_inner()),
+        position: pose.position + velocity * duration,
+    }
+}
