@@ -152,7 +152,7 @@ impl HubSweep {
         self.rows.iter().map(|row| row.impulse.into()).collect()
     }
 
-    /// The terms of the residual, as [`super::residual::Meter`] has them.
+    /// The terms of the residual, as [`Sweep::measure`](super::Sweep) has them for blocks.
     pub fn measure(&self, measure: Measure, partial: &mut Partial) {
         for row in self.rows.iter().filter(|row| row.acts) {
             let seen = Seen {
