@@ -2,7 +2,10 @@
 
 SHELL := /bin/bash
 RUN_AS_ROOT := OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-MPIRUN := $(RUN_AS_ROOT) mpirun --oversubscribe
+# Ranks are not bound to cores: on a machine with other work a bound rank waits for its core while others are free.
+MPIRUN := $(RUN_AS_ROOT) mpirun --oversubscribe --bind-to none
+# Where rustup puts cargo; a shell that was open before `make setup` does not have it on its PATH.
+export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 BRECCIA := target/release/breccia
 
 .PHONY: help setup setup-browser build demo test lint bench soak clean

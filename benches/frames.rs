@@ -45,6 +45,7 @@ fn study(directory: &Path, spheres: u64, compression: u8, world: &World) {
     let mut bodies: Vec<Body> = (spheres * rank / size..spheres * (rank + 1) / size).map(ball).collect();
     let options = BodyOptions {
         spheres: Spheres::Points,
+        refinement: 0,
         fields: vec![BodyField::Id, BodyField::Group, BodyField::Velocity, BodyField::AngularVelocity],
         precision: Precision::Single,
         compression,

@@ -33,7 +33,10 @@ else
   done
 fi
 
-if ! command -v cargo >/dev/null && [ ! -x "$HOME/.cargo/bin/cargo" ]; then
+# Where rustup puts cargo: not on the PATH of a shell that was open before it came.
+PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
+wanted_rust=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml | head -1)
+if ! command -v cargo >/dev/null; then
   echo "setup: installing Rust"
   if apt-cache policy rustup 2>/dev/null | grep -q 'Candidate: [0-9]'; then
     missing=(rustup)
@@ -41,9 +44,19 @@ if ! command -v cargo >/dev/null && [ ! -x "$HOME/.cargo/bin/cargo" ]; then
   elif command -v curl >/dev/null; then
     curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --profile minimal
   else
-    echo "setup: please install Rust 1.89 or newer (https://rustup.rs)" >&2
+    echo "setup: please install Rust $wanted_rust or newer (https://rustup.rs)" >&2
     exit 1
   fi
+fi
+found_rust=$(cargo --version | cut -d' ' -f2)
+if [ "$(printf '%s\n' "$wanted_rust" "$found_rust" | sort -V | head -1)" != "$wanted_rust" ]; then
+  echo "setup: $(command -v cargo) is Rust $found_rust, breccia needs $wanted_rust or newer" >&2
+  if command -v rustup >/dev/null; then
+    echo "setup: run \"rustup update stable && rustup default stable\" and try again" >&2
+  else
+    echo "setup: remove it or put a newer one before it on the PATH: https://rustup.rs installs one in ~/.cargo/bin" >&2
+  fi
+  exit 1
 fi
 
 # Python is for pictures and for the tests that open files with VTK; breccia itself does not need it.

@@ -6,7 +6,8 @@ use breccia::commands::report::ReportArguments;
 use breccia::commands::run::Restart;
 use breccia::commands::solve::SolveArguments;
 use breccia::lanes::Instructions;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
 use std::num::NonZeroU16;
 use std::path::PathBuf;
 
@@ -20,7 +21,8 @@ use std::path::PathBuf;
 ///
 ///   mpirun -n 4 breccia run inputs/ballast-box.toml
 ///
-/// The result has the same bits on any number of ranks and threads; `breccia digest out/ballast-box` shows it.
+/// The result has the same bits on any number of ranks and threads; `breccia digest out/ballast-box` shows
+/// it.
 #[derive(Parser)]
 #[command(name = "breccia", version, about, long_about, verbatim_doc_comment, max_term_width = 100)]
 pub struct CommandLine {
@@ -33,9 +35,9 @@ pub enum Task {
     Run(RunArguments),
     /// Reads a case, builds its scene and describes it, without running it.
     ///
-    /// All mistakes of the file come out at once, each with its line, its key, what was found and what would be right. If there are none,
-    /// it shows bodies by group with their masses, the contact table, the grading curve that generated stones have come to,
-    /// and an estimate of the memory needed.
+    /// All mistakes of the file come out at once, each with its line, its key, what was found and what would
+    /// be right. If there are none, it shows bodies by group with their masses, the contact table, the
+    /// grading curve that generated stones have come to, and an estimate of the memory needed.
     Check {
         /// The case file.
         case: PathBuf,
@@ -45,14 +47,15 @@ pub enum Task {
     },
     /// Prints a JSON Schema of case files, with which editors complete and explain keys.
     ///
-    /// For instance: breccia schema > case.schema.json, and "#:schema ./case.schema.json" as the first line of a case.
+    /// For instance: breccia schema > case.schema.json, and "#:schema ./case.schema.json" as the first line
+    /// of a case.
     Schema,
     /// Prints the manual of the case file, in Markdown.
     Manual,
     /// Prints a hash of the final physical state of a run: one line.
     ///
-    /// It covers the positions and velocities of all bodies, the contact impulses and the time, bit by bit, and does not depend on how
-    /// the run was arranged: equal digests, equal results.
+    /// It covers the positions and velocities of all bodies, the contact impulses and the time, bit by bit,
+    /// and does not depend on how the run was arranged: equal digests, equal results.
     Digest {
         /// A final.h5, or the directory of a run.
         path: PathBuf,
@@ -73,13 +76,15 @@ pub enum Task {
 ///   checkpoints/     states from which the run can go on: breccia run CASE --restart auto
 ///   summary.json     what scripts need: steps, sweeps, residual, seconds by phase, digest, ...
 ///
-/// Ctrl-C, SIGTERM and SIGUSR1 end the run after the step that is under way, with a checkpoint; a second Ctrl-C ends it at once.
+/// Ctrl-C, SIGTERM and SIGUSR1 end the run after the step that is under way, with a checkpoint; a second
+/// Ctrl-C ends it at once.
 ///
 /// Under mpirun all ranks work on the one case. Threads inside a rank: --threads, else OMP_NUM_THREADS or
 /// SLURM_CPUS_PER_TASK, else one per rank if there are several ranks and all cores if there is one.
 ///
-/// Exit codes: 0 done; 1 the case is wrong; 2 the command line is wrong; 3 the solution is not finite any more;
-/// 4 a file cannot be written or read; 101 a mistake in breccia; 130, 143 and 138 stopped by Ctrl-C, SIGTERM and SIGUSR1.
+/// Exit codes: 0 done; 1 the case is wrong; 2 the command line is wrong; 3 the solution is not finite any
+/// more; 4 a file cannot be written or read; 101 a mistake in breccia; 130, 143 and 138 stopped by Ctrl-C,
+/// SIGTERM and SIGUSR1.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub struct RunArguments {
@@ -97,54 +102,55 @@ pub struct RunArguments {
     /// Threads inside a rank.
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroU16>,
-    /// Instructions of the processor for the contact solve, the best that it has if not given. The result is the same.
-    #[arg(long, value_name = "SET")]
-    pub instructions: Option<InstructionSet>,
+    /// Instructions of the processor for the contact solve, the best that it has if not given. The result is
+    /// the same.
+    #[arg(long, value_name = "SET", value_parser = instructions())]
+    pub instructions: Option<Instructions>,
     /// Writes a copy of summary.json here.
     #[arg(long, value_name = "FILE.json")]
     pub summary: Option<PathBuf>,
-    /// Puts a value in place of the file's: --set simulation.time_step=1e-4 --set body.floor.position="[0, 0, 1]".
-    /// In lists, tables are picked by name or by number from 1. May be given several times.
+    /// Puts a value in place of the file's: --set simulation.time_step=1e-4 --set body.floor.position="[0, 0,
+    /// 1]". In lists, tables are picked by name or by number from 1. May be given several times.
     #[arg(long, value_name = "KEY=VALUE", value_parser = assignment)]
     pub set: Vec<(String, String)>,
-    /// Replaces the results in the output directory even if they are those of another case, or of a run that could go on.
+    /// Runs the cases that make the start file (start.from) first if it is not there, on the same ranks.
+    #[arg(long)]
+    pub prepare: bool,
+    /// Replaces the results in the output directory even if they are those of another case, or of a run that
+    /// could go on.
     #[arg(long)]
     pub overwrite: bool,
-    /// Goes on from a checkpoint: `latest` takes the last good one of the output directory, `auto` does the same and begins
-    /// from the start if there is none, anything else is a file.
+    /// Goes on from a checkpoint: `latest` takes the last good one of the output directory, `auto` does the
+    /// same and begins from the start if there is none, anything else is a file.
     #[arg(long, value_name = "latest|auto|FILE")]
     pub restart: Option<Restart>,
     /// Allows a restart although the physics of the case has changed, and says what has.
     #[arg(long, requires = "restart")]
     pub changed_case: bool,
-    /// Writes the contact problem of this step (counted from 1) to the output directory as FCLib files, with what the step found:
-    /// problem-STEP-global.hdf5, and problem-STEP-local.hdf5 up to 10,000 contact points. May be given several times.
+    /// Writes the contact problem of this step (counted from 1) to the output directory as FCLib files, with
+    /// what the step found: problem-STEP-global.hdf5, and problem-STEP-local.hdf5 up to 10,000 contact
+    /// points. May be given several times.
     #[arg(long, value_name = "STEP")]
     pub dump_problem: Vec<u64>,
-    /// Compares all copies of bodies that ranks share, bit by bit after each sweep: slow, to look for mistakes in breccia or in
-    /// the machine. A difference ends the run.
+    /// Compares all copies of bodies that ranks share, bit by bit after each sweep: slow, to look for
+    /// mistakes in breccia or in the machine. A difference ends the run.
     #[arg(long)]
     pub verify: bool,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-pub enum InstructionSet {
-    /// Eight numbers at a time.
-    Avx512,
-    /// Four, with fused products.
-    Avx2,
-    /// What every processor has: many times slower on x86, to compare.
-    Plain,
-}
+const INSTRUCTIONS: [(&str, Instructions, &str); 3] = [
+    ("avx512", Instructions::Avx512, "Eight numbers at a time"),
+    ("avx2", Instructions::Avx2, "Four, with fused products"),
+    ("plain", Instructions::Plain, "What every processor has: many times slower on x86, to compare"),
+];
 
-impl InstructionSet {
-    pub fn instructions(self) -> Instructions {
-        match self {
-            Self::Avx512 => Instructions::Avx512,
-            Self::Avx2 => Instructions::Avx2,
-            Self::Plain => Instructions::Plain,
-        }
-    }
+fn instructions() -> impl TypedValueParser<Value = Instructions> {
+    let values = INSTRUCTIONS.map(|(name, _, about)| PossibleValue::new(name).help(about));
+    PossibleValuesParser::new(values).map(|text| {
+        let known = INSTRUCTIONS.iter().find(|(name, _, _)| *name == text);
+        // The parser has refused all other words.
+        known.map_or_else(Instructions::best, |(_, set, _)| *set)
+    })
 }
 
 fn assignment(text: &str) -> Result<(String, String), String> {

@@ -4,16 +4,16 @@ mod command_line;
 
 use breccia::commands::inspect;
 use breccia::commands::report::ReportArguments;
-use breccia::commands::run::{self, Ending, Log, RunError};
+use breccia::commands::run::{self, Ending, Job, Log, RunError};
 use breccia::lanes::Instructions;
-use breccia::setup::{self, SetupError};
+use breccia::setup;
 use breccia::{input, output};
 use clap::Parser;
 use command_line::{CommandLine, RunArguments, Task};
 use decomposition::{Comm, Metered, Solo, World};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -34,7 +34,7 @@ static MEMORY: Memory = Memory;
 /// For what a rank says when it can no longer ask.
 static RANK: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: every call goes on to the system's allocator as it came.
+// SAFETY: every call is passed on to the system's allocator as it came.
 unsafe impl GlobalAlloc for Memory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as the caller promises.
@@ -57,7 +57,8 @@ unsafe impl GlobalAlloc for Memory {
     }
 }
 
-/// Passes an address on, with a complaint if there is none: Rust itself then ends the process. Takes no memory.
+/// Passes an address on, with a complaint if there is none: Rust itself then ends the process. Takes no
+/// memory.
 fn granted(place: *mut u8, size: usize) -> *mut u8 {
     if place.is_null() {
         let mut text = [0u8; 160];
@@ -202,51 +203,48 @@ fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Endi
     pool.map_err(|error| RunError::Options(format!("--threads {threads}: {error}")))?;
     choose_instructions(arguments, comm)?;
     let mut log = Log::new(comm.rank(), comm.size());
-    let case = input::read_case_with(&arguments.case, &arguments.set);
-    let case = setup::agree(comm, case.map_err(|errors| SetupError::Case(errors.to_string())))?;
+    let opening = format!(
+        "breccia {}, {} x {}, {}",
+        env!("CARGO_PKG_VERSION"),
+        counted(comm.size(), "rank"),
+        counted(threads, "thread"),
+        Instructions::chosen()
+    );
     let options = run::Options {
-        directory: arguments.out.clone().unwrap_or_else(|| default_directory(&arguments.case)),
+        directory: arguments.out.clone().unwrap_or_else(|| run::default_directory(&arguments.case)),
         steps: arguments.steps,
         until: arguments.until,
         summary: arguments.summary.clone(),
         overwrite: arguments.overwrite,
         restart: arguments.restart.clone(),
         changed_case: arguments.changed_case,
-        case_text: case_text(arguments, &case),
+        case_text: String::new(),
         dump_problems: arguments.dump_problem.clone(),
         threads,
         verify: arguments.verify,
         begun,
     };
-    run::check_same(&options, comm)?;
-    log.say(&format!(
-        "breccia {}, {} x {}, {}",
-        env!("CARGO_PKG_VERSION"),
-        counted(comm.size(), "rank"),
-        counted(threads, "thread"),
-        Instructions::chosen()
-    ));
-    log.say(&format!("{}: {}", arguments.case.display(), case.title));
-    case.warnings.iter().for_each(|warning| log.say(&format!("warning: {warning}")));
-    let found = run::find(&case, &options, comm, &mut log)?;
-    let setup = match &found {
-        Some(found) => setup::resume(&case, &found.state, comm)?,
-        None => setup::build(&case, comm)?,
+    let job = Job {
+        case: arguments.case.clone(),
+        set: arguments.set.clone(),
+        prepare: arguments.prepare,
+        opening: Some(opening),
+        options,
     };
-    run::run(&case, setup, found.as_ref(), &options, comm, &mut log)
+    run::run_case(&job, comm, &mut log)
 }
 
 /// Collective: the processors of some ranks may have less than those of others.
 fn choose_instructions(arguments: &RunArguments, comm: &dyn Comm) -> Result<(), RunError> {
     let Some(set) = arguments.instructions else { return Ok(()) };
-    let mut lacking = [i64::from(!set.instructions().choose())];
+    let mut lacking = [i64::from(!set.choose())];
     comm.sum_i64(&mut lacking);
     if lacking == [0] {
         return Ok(());
     }
-    let (wanted, best) = (set.instructions(), Instructions::best());
+    let best = Instructions::best();
     Err(RunError::Options(format!(
-        "--instructions {wanted}: not every processor here has them; that of rank 0 has {best} at best"
+        "--instructions {set}: not every processor here has them; that of rank 0 has {best} at best"
     )))
 }
 
@@ -254,29 +252,12 @@ fn counted(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
-/// What the launcher or the user has set aside for this rank; otherwise the whole machine for one rank, one core for each of several.
+/// What the launcher or the user has set aside for this rank; otherwise the whole machine for one rank, one
+/// core for each of several.
 fn default_threads(ranks: usize) -> usize {
     let set = ["OMP_NUM_THREADS", "SLURM_CPUS_PER_TASK"]
         .iter()
         .find_map(|name| std::env::var(name).ok()?.trim().parse().ok().filter(|threads| *threads > 0));
     let alone = || std::thread::available_parallelism().map_or(1, usize::from);
     set.unwrap_or_else(|| if ranks > 1 { 1 } else { alone() })
-}
-
-fn default_directory(case: &Path) -> PathBuf {
-    Path::new("out").join(case.file_stem().unwrap_or("run".as_ref()))
-}
-
-/// The case that the final state keeps: the file, and what the command line changed of it.
-fn case_text(arguments: &RunArguments, case: &input::Case) -> String {
-    // It has just been read as a case; should it be gone, the state is worth keeping without it.
-    let mut text = std::fs::read_to_string(&arguments.case).unwrap_or_default();
-    for path in &case.included {
-        text +=
-            &format!("# include {}\n{}", path.display(), std::fs::read_to_string(path).unwrap_or_default());
-    }
-    for (key, value) in &arguments.set {
-        text += &format!("# --set {key}={value}\n");
-    }
-    text
 }

@@ -363,3 +363,76 @@ fn two_ranks_give_the_digest_of_one_and_one_complaint() {
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     assert_eq!(said(&output).matches("colour =").count(), 1, "{}", said(&output));
 }
+
+#[test]
+fn a_missing_start_names_the_case_that_makes_it_and_is_prepared() {
+    let directory = Directory::new("prepare");
+    std::fs::create_dir_all(directory.0.join("cases")).expect("a folder");
+    let first = directory.case("first.toml", "");
+    let text =
+        std::fs::read_to_string(&first).expect("the case").replace("duration = 0.5", "duration = 0.02");
+    std::fs::write(directory.0.join("cases/first.toml"), &text).expect("a case");
+    let second = |from: &str| {
+        let kept = text.find("[[body]]\nname = \"lower\"").expect("the balls");
+        format!("{}[start]\nfrom = \"{from}\"\n", &text[..kept])
+    };
+    for (name, from) in [("second", "first"), ("third", "second"), ("ring", "ring2"), ("ring2", "ring")] {
+        let text = second(&format!("../out/{from}/final.h5"));
+        std::fs::write(directory.0.join(format!("cases/{name}.toml")), text).expect("a case");
+    }
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_breccia"));
+        command.current_dir(&directory.0).arg("run").args(arguments).output().expect("breccia runs")
+    };
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let refused = run(&["cases/second.toml"]);
+    assert_eq!(refused.status.code(), Some(1));
+    let said = text(&refused.stderr);
+    assert!(said.contains("cases/second.toml: start.from: out/first/final.h5 is not there"), "{said}");
+    assert!(said.contains("cases/first.toml makes it: run that first, or let --prepare do it"), "{said}");
+    let ring = run(&["cases/ring.toml", "--prepare"]);
+    assert!(
+        text(&ring.stderr).contains("cases/ring.toml starts from its own results"),
+        "{}",
+        text(&ring.stderr)
+    );
+    // Two cases first, each in the directory where its result is wanted.
+    let done = run(&["cases/third.toml", "--prepare", "--steps", "3", "--out", "elsewhere"]);
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    for made in ["out/first/final.h5", "out/second/final.h5", "elsewhere/final.h5"] {
+        assert!(directory.0.join(made).is_file(), "{made}");
+    }
+    let again = run(&["cases/third.toml", "--prepare", "--steps", "3", "--out", "elsewhere"]);
+    assert!(again.status.success() && !text(&again.stdout).contains("running"), "{}", text(&again.stdout));
+}
+
+#[test]
+fn a_loop_that_cannot_be_closed_is_told_with_its_line() {
+    let directory = Directory::new("loop");
+    let machine = r#"[[machine]]
+name = "arm"
+ground_points = { far = [5, 0, 0] }
+[[machine.body]]
+name = "rod"
+mass = 1
+inertia = [1, 1, 1]
+points = { tip = [1, 0, 0] }
+[[machine.joint]]
+name = "pin"
+kind = "revolute"
+axis = [0, 1, 0]
+parent = "ground"
+child = "rod"
+[[machine.cut]]
+name = "rope"
+kind = "points"
+between = ["rod.tip", "ground.far"]
+"#;
+    let case = directory.case("loop.toml", machine);
+    let text = std::fs::read_to_string(&case).expect("the case");
+    let line = 1 + text[..text.find("[[machine.cut]]").expect("the cut")].matches('\n').count();
+    let output = Command::new(env!("CARGO_BIN_EXE_breccia")).arg("check").arg(&case).output().expect("runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains(&format!("loop.toml:{line}: machine.arm.cut.rope: ")), "line {line}: {said}");
+    assert!(said.contains("loop `rope`"), "{said}");
+}

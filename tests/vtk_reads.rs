@@ -167,7 +167,8 @@ fn role_write() {
 fn write_frames(directory: &Path, world: &World) {
     let (rank, ranks) = (world.rank(), world.size());
     let surface = BodyOptions {
-        spheres: Spheres::Surface { refinement: 1 },
+        spheres: Spheres::Surface,
+        refinement: 1,
         domain: Some(domain()),
         ..BodyOptions::default()
     };

@@ -1,8 +1,8 @@
 //! Space cut into equal cells, numbered along x, then y, then z.
 //!
-//! The grid covers a box; points outside belong to the nearest cell on the border, so that every point of space has a
-//! cell and the order of coordinates is kept: of two boxes that overlap, the cells of both hold the cell of the lower
-//! corner of their intersection.
+//! The grid covers a box; points outside belong to the nearest cell on the border, so that every point of
+//! space has a cell and the order of coordinates is kept: of two boxes that overlap, the cells of both hold
+//! the cell of the lower corner of their intersection.
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cells {
@@ -12,7 +12,8 @@ pub struct Cells {
 }
 
 impl Cells {
-    /// Cells of about `edge` over the box from `min` to `max`, at most `limit` of them: the edge grows until they fit.
+    /// Cells of about `edge` over the box from `min` to `max`, at most `limit` of them: the edge grows until
+    /// they fit.
     pub fn covering(min: [f64; 3], max: [f64; 3], edge: f64, limit: usize) -> Self {
         assert!(edge > 0.0 && limit >= 1);
         let mut cells = Self { origin: min, edge, counts: [1; 3] };

@@ -1,8 +1,8 @@
 //! The seam between one rank and the others.
 //!
-//! Every method but `rank`, `size`, `swap`, `has_arrived`, `abort`, `raw` and `traffic` is collective: all ranks call it, in the same order.
-//! Nothing here sums floating-point numbers: such a sum would depend on the number of ranks
-//! (see [`crate::ExactSum`] for sums that do not).
+//! Every method but `rank`, `size`, `swap`, `has_arrived`, `abort`, `raw` and `traffic` is collective: all
+//! ranks call it, in the same order. Nothing here sums floating-point numbers: such a sum would depend on the
+//! number of ranks (see [`crate::ExactSum`] for sums that do not).
 
 use crate::metered::Traffic;
 use crate::world::RawComm;
@@ -31,14 +31,16 @@ pub trait Comm: Sync {
     /// A rank may send to itself. At most one message for each destination.
     fn scatter(&self, outgoing: Vec<(usize, Vec<u8>)>) -> Vec<(usize, Vec<u8>)>;
 
-    /// Sends one message, maybe empty, to each partner and returns theirs, by ascending rank. Only partners take part: if this rank names
-    /// another one, that one names this one too, and calls as often. No partner twice, and not this rank itself.
+    /// Sends one message, maybe empty, to each partner and returns theirs, by ascending rank. Only partners
+    /// take part: if this rank names another one, that one names this one too, and calls as often. No partner
+    /// twice, and not this rank itself.
     fn swap(&self, outgoing: Vec<(usize, Vec<u8>)>) -> Vec<(usize, Vec<u8>)>;
 
     /// Starts an exchange whose partners and sizes both sides know; returns at once.
     fn begin(&self, exchange: &mut Exchange);
 
-    /// Whether all that `exchange` receives is there, so that `finish` will not wait for it; returns at once. Not collective.
+    /// Whether all that `exchange` receives is there, so that `finish` will not wait for it; returns at once.
+    /// Not collective.
     fn has_arrived(&self, exchange: &mut Exchange) -> bool;
 
     /// Waits until `exchange` has sent and received everything.
@@ -67,8 +69,8 @@ pub struct Message {
 
 /// A set of messages between ranks that know each other, reused sweep after sweep without allocation.
 ///
-/// Precondition of [`Comm::begin`]: for every outgoing message there is one incoming message of the same length on
-/// its rank, and of several exchanges under way at once all ranks begin them in one order.
+/// Precondition of [`Comm::begin`]: for every outgoing message there is one incoming message of the same
+/// length on its rank, and of several exchanges under way at once all ranks begin them in one order.
 #[derive(Debug, Default)]
 pub struct Exchange {
     outgoing: Vec<Message>,

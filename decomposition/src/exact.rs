@@ -1,8 +1,8 @@
 //! Sums of floating-point numbers that do not depend on their order.
 //!
-//! Every finite f64 is an integer multiple of 2⁻¹⁰⁷⁴. The accumulator holds the sum as such an integer, in limbs of
-//! 32 bits kept in i64, so that 2³⁰ additions fit before a carry; adding is exact, hence commutative and
-//! associative, and only the final conversion rounds. Ranks merge by adding limbs as integers.
+//! Every finite f64 is an integer multiple of 2⁻¹⁰⁷⁴. The accumulator holds the sum as such an integer, in
+//! limbs of 32 bits kept in i64, so that 2³⁰ additions fit before a carry; adding is exact, hence commutative
+//! and associative, and only the final conversion rounds. Ranks merge by adding limbs as integers.
 
 use crate::comm::Comm;
 
@@ -98,8 +98,8 @@ impl ExactSum {
             digits.limbs.iter_mut().for_each(|limb| *limb = -*limb);
             digits.carry();
         }
-        // The four highest limbs that are not zero hold at least 97 bits; what is below only breaks ties, and every
-        // operation here is a fixed function of the exact value.
+        // The four highest limbs that are not zero hold at least 97 bits; what is below only breaks ties, and
+        // every operation here is a fixed function of the exact value.
         let Some(top) = digits.limbs.iter().rposition(|&limb| limb != 0) else { return 0.0 };
         let low = top.saturating_sub(3);
         let mut head = (low..=top).rev().fold(0u128, |head, k| (head << LIMB_BITS) | digits.limbs[k] as u128);
@@ -123,7 +123,8 @@ impl ExactSum {
     }
 }
 
-/// `head · 2^exponent` without overflow on the way: a power of two beyond the range of f64 goes in two factors.
+/// `head · 2^exponent` without overflow on the way: a power of two beyond the range of f64 goes in two
+/// factors.
 fn scaled(head: u128, exponent: i32) -> f64 {
     let value = head as f64;
     let half = exponent / 2;

@@ -1,7 +1,9 @@
-//! Sums of numbers that do not depend on their order, for about the price of plain additions, where the size of the sum is known beforehand.
+//! Sums of numbers that do not depend on their order, for about the price of plain additions, where the size
+//! of the sum is known beforehand.
 //!
-//! Each number is rounded to a multiple of one unit, by adding and taking away `1.5 · 2⁵²` units. Sums of such multiples are exact while they are below
-//! 2⁵³ units, hence commutative and associative. A sum that is not as large as was expected says so, and is to be had from an [`ExactSum`](crate::ExactSum).
+//! Each number is rounded to a multiple of one unit, by adding and taking away `1.5 · 2⁵²` units. Sums of
+//! such multiples are exact while they are below 2⁵³ units, hence commutative and associative. A sum that is
+//! not as large as was expected says so, and is to be had from an [`ExactSum`](crate::ExactSum).
 
 use crate::comm::Comm;
 
@@ -16,12 +18,14 @@ pub struct Grid {
 const EXPECTED: f64 = (1_u64 << 38) as f64;
 /// Units in a sum that is fine enough: it may fall to a thousandth.
 const LEAST: i64 = 1 << 28;
-/// Units in a sum that is certainly exact on each of up to 2¹⁷ ranks, and with them all: it may grow by a factor of 128.
+/// Units in a sum that is certainly exact on each of up to 2¹⁷ ranks, and with them all: it may grow by a
+/// factor of 128.
 const MOST: i64 = 1 << 46;
 const PIVOT: f64 = 1.5 * (1_u64 << 52) as f64;
 
 impl Grid {
-    /// For sums of numbers ≥ 0 about as large as `expected`; none for those that are zero or at the ends of what an f64 can hold.
+    /// For sums of numbers ≥ 0 about as large as `expected`; none for those that are zero or at the ends of
+    /// what an f64 can hold.
     pub fn for_sum(expected: f64) -> Option<Self> {
         let power = f64::from_bits(expected.to_bits() & (0x7ff << 52));
         (1e-250..1e250).contains(&expected).then_some(Self { unit: power / EXPECTED })

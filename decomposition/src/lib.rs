@@ -1,8 +1,8 @@
 //! Who owns what, and how ranks talk: the only crate that knows MPI and METIS.
 //!
 //! It knows ids, positions, weights and bytes, never physics. The solver sees the [`Comm`] trait, with three
-//! implementations: [`Solo`] (no MPI at all), [`World`] (MPI) and [`threads`] (ranks as threads of one process, for tests). [`Metered`] counts
-//! what passes through any of them.
+//! implementations: [`Solo`] (no MPI at all), [`World`] (MPI) and [`threads`] (ranks as threads of one
+//! process, for tests). [`Metered`] counts what passes through any of them.
 
 pub mod cells;
 pub mod comm;
@@ -11,6 +11,7 @@ pub mod grid;
 pub mod metered;
 pub mod partition;
 pub mod threads;
+mod wait;
 pub mod world;
 
 pub use cells::Cells;

@@ -1,7 +1,7 @@
 //! Which rank owns which cell.
 //!
-//! The cell graph, weighted by work, is cut by METIS on rank 0 and broadcast: a small table, the same on every rank,
-//! from which each can look up any owner.
+//! The cell graph, weighted by work, is cut by METIS on rank 0 and broadcast: a small table, the same on
+//! every rank, from which each can look up any owner.
 
 use crate::cells::Cells;
 use crate::comm::Comm;
@@ -21,8 +21,9 @@ impl Partition {
         Self { cells, owner, single: true }
     }
 
-    /// Cuts `cells` so that every rank gets about the same share of `work` (one weight a cell, summed over ranks here).
-    /// Collective. With `previous`, whatever its cells, ranks keep the part that shares most work with what they had.
+    /// Cuts `cells` so that every rank gets about the same share of `work` (one weight a cell, summed over
+    /// ranks here). Collective. With `previous`, whatever its cells, ranks keep the part that shares most
+    /// work with what they had.
     pub fn balanced(cells: Cells, work: &mut [i64], previous: Option<&Partition>, comm: &dyn Comm) -> Self {
         assert_eq!(work.len(), cells.count());
         if comm.size() == 1 {
@@ -70,7 +71,8 @@ impl Partition {
     }
 }
 
-/// By how many thousandths the largest part may exceed the mean. METIS's own 30 would cost as much time in every sweep; the cut gets hardly longer.
+/// By how many thousandths the largest part may exceed the mean. METIS's own 30 would cost as much time in
+/// every sweep; the cut gets hardly longer.
 const UNEVEN: i32 = 5;
 
 /// METIS on the cell graph. Falls back to contiguous blocks of equal work where METIS has nothing to cut

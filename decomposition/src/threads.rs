@@ -50,7 +50,8 @@ impl<T> Mailbox<T> {
     }
 }
 
-/// A barrier that opens for all, with a panic, when one rank panicked: a failing test ends instead of hanging.
+/// A barrier that opens for all, with a panic, when one rank panicked: a failing test ends instead of
+/// hanging.
 #[derive(Default)]
 struct Turnstile {
     state: Mutex<TurnstileState>,

@@ -1,9 +1,11 @@
 //! Ranks as MPI processes.
 //!
-//! MPI is initialised "funneled": only the thread that made the `World` calls it. Non-blocking messages go through
-//! the C interface, since the safe wrapper ties every request to a scope and ours outlive the call that posts them.
+//! MPI is initialised "funneled": only the thread that made the `World` calls it. Non-blocking messages go
+//! through the C interface, since the safe wrapper ties every request to a scope and ours outlive the call
+//! that posts them.
 
 use crate::comm::{Comm, Exchange, Message};
+use crate::wait::wait_until;
 use mpi::collective::SystemOperation;
 use mpi::environment::Universe;
 use mpi::ffi;
@@ -16,9 +18,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The handle that parallel HDF5 wants.
 pub type RawComm = ffi::MPI_Comm;
 
+/// A setting of Open MPI; other implementations pay no attention to it.
+const YIELD_WHEN_IDLE: &str = "OMPI_MCA_mpi_yield_when_idle";
+
 const TAG_EXCHANGE: c_int = 1;
-/// Two tags by turns: a rank that still polls for one scatter must not take a message of the next. Nobody gets two ahead, since a scatter
-/// ends only when all have entered its barrier.
+/// Two tags by turns: a rank that still polls for one scatter must not take a message of the next. Nobody
+/// gets two ahead, since a scatter ends only when all have entered its barrier.
 const TAGS_SCATTER: [c_int; 2] = [2, 3];
 const TAG_SWAP: c_int = 4;
 
@@ -28,8 +33,8 @@ pub struct World {
     _universe: Universe,
 }
 
-// SAFETY: `World` holds handles only; by the contract of this module only the thread that made it calls its methods,
-// other threads at most carry a reference.
+// SAFETY: `World` holds handles only; by the contract of this module only the thread that made it calls its
+// methods, other threads at most carry a reference.
 unsafe impl Sync for World {}
 
 /// MPI counts with a C int; one message beyond it would be cut silently.
@@ -38,8 +43,17 @@ fn count(length: usize) -> c_int {
 }
 
 impl World {
-    /// Starts MPI. A program started without `mpirun` is a world of one rank. `None` if MPI runs already or offers no threads.
+    /// Starts MPI. A program started without `mpirun` is a world of one rank. `None` if MPI runs already or
+    /// offers no threads.
+    ///
+    /// To be called before the program starts threads that use the environment.
     pub fn initialize() -> Option<World> {
+        // Collectives wait inside Open MPI, by default without ever yielding: two ranks on a busy machine are
+        // then 3 to 10 times slower.
+        if std::env::var_os(YIELD_WHEN_IDLE).is_none() {
+            // SAFETY: no other thread uses the environment, by the contract of this function.
+            unsafe { std::env::set_var(YIELD_WHEN_IDLE, "1") };
+        }
         let (universe, threading) = mpi::initialize_with_threading(mpi::Threading::Funneled)?;
         (threading >= mpi::Threading::Funneled).then(|| World {
             comm: universe.world(),
@@ -88,8 +102,8 @@ impl Comm for World {
                 Some(start)
             })
             .collect();
-        // The address of an empty slice of bytes is 1, which is what Open MPI calls MPI_IN_PLACE: a real address is needed
-        // even for nothing.
+        // The address of an empty slice of bytes is 1, which is what Open MPI calls MPI_IN_PLACE: a real
+        // address is needed even for nothing.
         let mut sent = Vec::with_capacity(bytes.len().max(1));
         sent.extend_from_slice(bytes);
         let total = lengths.iter().map(|&length| length as usize).sum();
@@ -136,18 +150,16 @@ impl Comm for World {
         }
         let mut partners: Vec<usize> = outgoing.iter().map(|(rank, _)| *rank).collect();
         partners.sort_unstable();
-        let receive = |rank: usize| {
-            let mut status = MaybeUninit::<ffi::MPI_Status>::uninit();
-            // SAFETY: the probe returns when a message is there, and fills `status`.
-            let status = unsafe {
-                ffi::MPI_Probe(rank as c_int, TAG_SWAP, self.handle(), status.as_mut_ptr());
-                status.assume_init()
-            };
-            receive_probed(self.handle(), &status)
-        };
-        let arrived = partners.into_iter().map(receive).collect();
-        // SAFETY: the requests are those posted above.
-        unsafe { ffi::MPI_Waitall(count(sends.len()), sends.as_mut_ptr(), ffi::RSMPI_STATUSES_IGNORE) };
+        let mut arrived = Vec::with_capacity(partners.len());
+        for rank in partners {
+            wait_until(|| {
+                let message = receive_if_any(self.handle(), rank as c_int, TAG_SWAP);
+                let is_there = message.is_some();
+                arrived.extend(message);
+                is_there
+            });
+        }
+        wait_until(|| are_complete(&mut sends));
         arrived
     }
 
@@ -161,7 +173,8 @@ impl Comm for World {
             let mut request = MaybeUninit::uninit();
             let (data, length) = (message.data.as_mut_ptr().cast::<c_void>(), count(message.data.len()));
             let (rank, request_place) = (message.rank as c_int, request.as_mut_ptr());
-            // SAFETY: the buffer lives in `exchange`, which cannot be resized, read or dropped until `finish`.
+            // SAFETY: the buffer lives in `exchange`, which cannot be resized, read or dropped until
+            // `finish`.
             unsafe {
                 if receive {
                     ffi::MPI_Irecv(
@@ -196,33 +209,16 @@ impl Comm for World {
         if !exchange.under_way {
             return true;
         }
-        let mut done: c_int = 0;
-        // SAFETY: the requests are those of `begin`; completed ones become null requests, for which `finish` does not wait.
-        unsafe {
-            ffi::MPI_Testall(
-                exchange.requests.len() as c_int,
-                exchange.requests.as_mut_ptr(),
-                &mut done,
-                ffi::RSMPI_STATUSES_IGNORE,
-            );
-        }
-        exchange.under_way = done == 0;
-        done != 0
+        // Completed requests become null requests, for which `finish` does not wait.
+        exchange.under_way = !are_complete(&mut exchange.requests);
+        !exchange.under_way
     }
 
     fn finish(&self, exchange: &mut Exchange) {
-        if !exchange.under_way {
-            return;
+        if exchange.under_way {
+            wait_until(|| are_complete(&mut exchange.requests));
+            exchange.under_way = false;
         }
-        // SAFETY: the requests are those of `begin`, each completed exactly once here.
-        unsafe {
-            ffi::MPI_Waitall(
-                exchange.requests.len() as c_int,
-                exchange.requests.as_mut_ptr(),
-                ffi::RSMPI_STATUSES_IGNORE,
-            );
-        }
-        exchange.under_way = false;
     }
 
     fn abort(&self, code: i32) -> ! {
@@ -234,8 +230,21 @@ impl Comm for World {
     }
 }
 
-/// Sparse exchange without an all-to-all: synchronous sends, and a non-blocking barrier that each rank enters when its
-/// own messages have been taken; when the barrier completes, all messages of all ranks have been taken.
+/// Whether all of these messages have been sent or received. Completed requests become null requests, which
+/// count as complete.
+fn are_complete(requests: &mut [ffi::MPI_Request]) -> bool {
+    let mut done: c_int = 0;
+    // SAFETY: the requests have been posted by this rank or are null.
+    unsafe {
+        let length = count(requests.len());
+        ffi::MPI_Testall(length, requests.as_mut_ptr(), &mut done, ffi::RSMPI_STATUSES_IGNORE);
+    }
+    done != 0
+}
+
+/// Sparse exchange without an all-to-all: synchronous sends, and a non-blocking barrier that each rank enters
+/// when its own messages have been taken; when the barrier completes, all messages of all ranks have been
+/// taken.
 fn scatter_by_consensus(
     comm: ffi::MPI_Comm,
     tag: c_int,
@@ -260,41 +269,36 @@ fn scatter_by_consensus(
     }
     let mut arrived = Vec::new();
     let mut barrier: Option<ffi::MPI_Request> = None;
-    loop {
-        while let Some(message) = receive_if_any(comm, tag) {
+    // SAFETY: a constant of the MPI library.
+    let any = unsafe { ffi::RSMPI_ANY_SOURCE };
+    wait_until(|| {
+        while let Some(message) = receive_if_any(comm, any, tag) {
             arrived.push(message);
         }
-        let mut done: c_int = 0;
         match &mut barrier {
-            // SAFETY: the requests are those posted above; a completed one becomes a null request.
-            None => unsafe {
-                let count = sends.len() as c_int;
-                ffi::MPI_Testall(count, sends.as_mut_ptr(), &mut done, ffi::RSMPI_STATUSES_IGNORE);
-                if done != 0 {
-                    let mut request = MaybeUninit::uninit();
+            None if are_complete(&mut sends) => {
+                let mut request = MaybeUninit::uninit();
+                // SAFETY: the barrier is waited for below; the call fills `request`.
+                barrier = Some(unsafe {
                     ffi::MPI_Ibarrier(comm, request.as_mut_ptr());
-                    barrier = Some(request.assume_init());
-                }
-            },
-            // SAFETY: the request is the barrier posted above.
-            Some(request) => unsafe {
-                ffi::MPI_Test(request, &mut done, ffi::RSMPI_STATUS_IGNORE);
-                if done != 0 {
-                    break;
-                }
-            },
+                    request.assume_init()
+                });
+                false
+            }
+            None => false,
+            Some(request) => are_complete(std::slice::from_mut(request)),
         }
-    }
+    });
     arrived.sort_by_key(|(rank, _)| *rank);
     arrived
 }
 
-fn receive_if_any(comm: ffi::MPI_Comm, tag: c_int) -> Option<(usize, Vec<u8>)> {
+fn receive_if_any(comm: ffi::MPI_Comm, source: c_int, tag: c_int) -> Option<(usize, Vec<u8>)> {
     let mut there: c_int = 0;
     let mut status = MaybeUninit::<ffi::MPI_Status>::uninit();
     // SAFETY: the probe fills `status` when `there` is set.
     let status = unsafe {
-        ffi::MPI_Iprobe(ffi::RSMPI_ANY_SOURCE, tag, comm, &mut there, status.as_mut_ptr());
+        ffi::MPI_Iprobe(source, tag, comm, &mut there, status.as_mut_ptr());
         if there == 0 {
             return None;
         }

@@ -1,9 +1,11 @@
-//! How space is shared among ranks, and when it is shared anew. Nothing that is computed depends on it, only where.
+//! How space is shared among ranks, and when it is shared anew. Nothing that is computed depends on it, only
+//! where.
 
 use crate::scene::{Body, BodyId, Scene};
 use decomposition::{Cells, Comm, Partition};
 
-/// Edge of a cell by the radius of the largest grain: small enough to balance well, large enough that few grains cross a border.
+/// Edge of a cell by the radius of the largest grain: small enough to balance well, large enough that few
+/// grains cross a border.
 const CELL_EDGE_BY_RADIUS: f64 = 2.0;
 /// Steps between two checks of the balance: stones fall a few of their sizes in that time.
 const BALANCE_EVERY: u64 = 100;
@@ -88,7 +90,8 @@ pub fn partition(
     Partition::balanced(cells, &mut by_cell, previous, comm)
 }
 
-/// Before the first step only the impulses of a restart tell where work will be: each stands with one of its two bodies.
+/// Before the first step only the impulses of a restart tell where work will be: each stands with one of its
+/// two bodies.
 pub fn first_partition(scene: &Scene, options: &DecompositionOptions, comm: &dyn Comm) -> Partition {
     let points = |body: &Body| {
         scene.state.impulses.of_home(body.id).map(|(_, points)| points.len() as i64).sum::<i64>()

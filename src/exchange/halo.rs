@@ -1,11 +1,13 @@
 //! Which bodies a rank sees: its own, and copies (*ghosts*) of others that reach into its space.
 //!
-//! A body is *present* on every rank that owns a cell touched by its inflated box. Two bodies whose boxes overlap are both present
-//! where the lower corner of the intersection lies, so that rank finds the pair, and no other does. Messages:
+//! A body is *present* on every rank that owns a cell touched by its inflated box. Two bodies whose boxes
+//! overlap are both present where the lower corner of the intersection lies, so that rank finds the pair, and
+//! no other does. Messages:
 //!
-//! - *ghost*: owner → each rank where the body is present. The body at `q_m`, its stored impulses, and where else it is; its shape only
-//!   if it was not there in the last step.
-//! - *migrant*: old owner → new owner, when the centre has crossed into another rank's cell. The whole body and its impulses.
+//! - *ghost*: owner → each rank where the body is present. The body at `q_m`, its stored impulses, and where
+//!   else it is; its shape only if it was not there in the last step.
+//! - *migrant*: old owner → new owner, when the centre has crossed into another rank's cell. The whole body
+//!   and its impulses.
 
 use super::messages::deliver;
 use crate::geometry::{Aabb, Convex, Shape};
@@ -49,7 +51,8 @@ impl Halo {
     }
 }
 
-/// The ghosts of the last step: a shape is sent only to ranks that have not just had it. Scratch; both sides forget after a step.
+/// The ghosts of the last step: a shape is sent only to ranks that have not just had it. Scratch; both sides
+/// forget after a step.
 #[derive(Default)]
 pub struct HaloMemory {
     /// By rank, ascending: the own bodies that it got.
@@ -125,7 +128,8 @@ pub fn exchange_ghosts(
     halo
 }
 
-/// Collective. Bodies whose centre lies in another rank's space go there, with their impulses. Returns how many left this rank.
+/// Collective. Bodies whose centre lies in another rank's space go there, with their impulses. Returns how
+/// many left this rank.
 pub fn migrate(scene: &mut Scene, partition: &Partition, comm: &dyn Comm) -> usize {
     if comm.size() == 1 {
         return 0;
@@ -153,7 +157,8 @@ pub fn migrate(scene: &mut Scene, partition: &Partition, comm: &dyn Comm) -> usi
     leaving.len()
 }
 
-/// Collective. Impulses that this rank solved go to the ranks that own their homes: `owner_of` says which, for homes that are ghosts here.
+/// Collective. Impulses that this rank solved go to the ranks that own their homes: `owner_of` says which,
+/// for homes that are ghosts here.
 pub fn store_impulses(
     solved: impl Iterator<Item = (BodyId, ManifoldKey, StoredPoints)>,
     owner_of: impl Fn(BodyId) -> Option<usize>,

@@ -1,9 +1,10 @@
 //! The contacts of hubs across ranks: found wherever they are, solved by one rank, the owner of the machines.
 //!
-//! A hub is a machine, or a free body with so many contacts that it would need too many colours. Each rank sends the contacts of hubs
-//! that it has found to the owner, who orders them by key and adds the Jacobians of machines. A grain that touches a hub belongs to some
-//! rank, and others have contacts on it too: before the hub phase its own rank sends its velocity to the owner, afterwards the owner
-//! sends it to all ranks that use it. Messages, once a step:
+//! A hub is a machine, or a free body with so many contacts that it would need too many colours. Each rank
+//! sends the contacts of hubs that it has found to the owner, who orders them by key and adds the Jacobians
+//! of machines. A grain that touches a hub belongs to some rank, and others have contacts on it too: before
+//! the hub phase its own rank sends its velocity to the owner, afterwards the owner sends it to all ranks
+//! that use it. Messages, once a step:
 //!
 //! | message | from → to | content |
 //! | --- | --- | --- |
@@ -13,8 +14,8 @@
 //! | announcements | rank of a grain → its users | that its velocity will come from the owner |
 //! | impulses | owner → finder | after the solve |
 //!
-//! Before: every rank has assembled its contacts of hubs. After: the owner has the hub problem, and every rank knows which velocities it
-//! sends before the hub phase of a sweep and receives after it.
+//! Before: every rank has assembled its contacts of hubs. After: the owner has the hub problem, and every
+//! rank knows which velocities it sends before the hub phase of a sweep and receives after it.
 
 use super::messages::{TWIST, deliver};
 use super::parcel::{Parcel, collect};
@@ -127,7 +128,8 @@ impl HubExchange {
 
 /// Brings the contacts of hubs to the rank that solves them and plans the exchanges. Collective.
 ///
-/// `ids` are those of the movable bodies by slot, `own` of them this rank's; `operators` those of all machines.
+/// `ids` are those of the movable bodies by slot, `own` of them this rank's; `operators` those of all
+/// machines.
 pub fn gather(
     parcels: impl Iterator<Item = Parcel>,
     operators: &[ReducedOperators],
@@ -220,7 +222,8 @@ fn send_parcels(parcels: impl Iterator<Item = Parcel>, comm: &dyn Comm) -> Vec<(
     arrived.flat_map(|(source, found)| found.into_iter().map(move |found| (source, found))).collect()
 }
 
-/// Collective: the users of each grain, on the owner of the machines; and the grains whose velocities come from there.
+/// Collective: the users of each grain, on the owner of the machines; and the grains whose velocities come
+/// from there.
 fn announce_users(
     requested: &BTreeSet<BodyId>,
     users: impl Fn(BodyId) -> Vec<u32>,

@@ -1,5 +1,5 @@
-//! What ranks send each other in a step: copies of bodies, colours, velocities, contacts of hubs. All use of [`Comm`](decomposition::Comm)
-//! in the physics of a step; nothing of shapes or files.
+//! What ranks send each other in a step: copies of bodies, colours, velocities, contacts of hubs. All use of
+//! [`Comm`](decomposition::Comm) in the physics of a step; nothing of shapes or files.
 
 pub mod balance;
 pub mod colours;

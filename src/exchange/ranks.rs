@@ -1,5 +1,5 @@
-//! The sweep across ranks: after each colour the velocities of the shared bodies that it touched, around the hub phase those of the grains
-//! that touch hubs, at each check the sums of the residual.
+//! The sweep across ranks: after each colour the velocities of the shared bodies that it touched, around the
+//! hub phase those of the grains that touch hubs, at each check the sums of the residual.
 
 use super::colours::{ColourExchange, Plan, SharedBody};
 use super::halo::Halo;
@@ -36,7 +36,8 @@ impl Replica {
 }
 
 impl<'c> Ranks<'c> {
-    /// `verify`: whether copies of shared bodies are compared after each sweep. `own` of the slots are this rank's bodies.
+    /// `verify`: whether copies of shared bodies are compared after each sweep. `own` of the slots are this
+    /// rank's bodies.
     pub(super) fn new(
         plan: &'c mut Plan,
         has_hubs: bool,

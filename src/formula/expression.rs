@@ -1,7 +1,8 @@
 //! Formulas that a user writes: `"0.1*sin(2*pi*5*t)"`.
 //!
 //! A formula is compiled once into a postfix program over a value stack and then evaluated without allocation
-//! for usual sizes. The same program runs on values with their derivatives, so these are exact, not differences.
+//! for usual sizes. The same program runs on values with their derivatives, so these are exact, not
+//! differences.
 //!
 //! Grammar, loosest binding first; `^` is right-associative and binds tighter than the sign before it, as in
 //! mathematics (−2^2 = −4, 2^3^2 = 512):
@@ -11,12 +12,13 @@
 //! ```
 //!
 //! Truth is a number: a comparison gives 1 or 0, and everything but 0 counts as true. Calls are
-//! `name(argument, …)`; the functions are listed in [`functions`], and tables of the case are functions of one
-//! argument. Length and nesting are limited, so no text can exhaust the stack or the time of its reader.
+//! `name(argument, …)`; the functions are listed in [`functions`], and tables of the case are functions of
+//! one argument. Length and nesting are limited, so no text can exhaust the stack or the time of its reader.
 
 use super::parse;
 use super::program::Program;
 use super::table::Table;
+use crate::words::one_of;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -57,14 +59,14 @@ impl Expression {
         Self { text: format!("{value:?}"), variables: Vec::new(), program: Program::constant(value) }
     }
 
-    /// The value at `variables`, given in the order of `compile`. Never panics; a division by zero or the root of a
-    /// negative number gives what IEEE 754 gives. A variable that is left out counts as NaN.
+    /// The value at `variables`, given in the order of `compile`. Never panics; a division by zero or the
+    /// root of a negative number gives what IEEE 754 gives. A variable that is left out counts as NaN.
     pub fn evaluate(&self, variables: &[f64]) -> f64 {
         self.program.evaluate(variables)
     }
 
-    /// The value, and its derivative with respect to the variable at `index`. At a kink (`abs`, `min`, `step`, …) the
-    /// derivative is that of one of the two sides; jumps have the derivative of their flanks.
+    /// The value, and its derivative with respect to the variable at `index`. At a kink (`abs`, `min`,
+    /// `step`, …) the derivative is that of one of the two sides; jumps have the derivative of their flanks.
     pub fn evaluate_with_derivative(&self, variables: &[f64], index: usize) -> (f64, f64) {
         let [value, first, _] = self.evaluate_with_derivatives(variables, index);
         (value, first)
@@ -127,9 +129,9 @@ pub enum ExpressionProblem {
     TooDeep,
     #[error("found {found}, expected {expected}")]
     Unexpected { found: String, expected: &'static str },
-    #[error("found the unknown name `{name}`, expected {}", known_names(.known, .suggestion))]
+    #[error("found the unknown name `{name}`, expected {}", known_names(.name, .known, .suggestion))]
     UnknownName { name: String, known: Vec<String>, suggestion: Option<String> },
-    #[error("found the unknown function `{name}`, expected {}", known_names(.known, .suggestion))]
+    #[error("found the unknown function `{name}`, expected {}", known_names(.name, .known, .suggestion))]
     UnknownFunction { name: String, known: Vec<String>, suggestion: Option<String> },
     #[error("found {found} argument(s) of `{function}`, expected {expected}")]
     Arguments { function: String, found: usize, expected: String },
@@ -137,8 +139,8 @@ pub enum ExpressionProblem {
     NotCalled(String),
 }
 
-fn known_names(known: &[String], suggestion: &Option<String>) -> String {
-    let list = format!("one of {}", known.join(", "));
+fn known_names(name: &str, known: &[String], suggestion: &Option<String>) -> String {
+    let list = one_of(name, known.iter().map(String::as_str), str::to_string);
     match suggestion {
         Some(name) => format!("{list}; did you mean `{name}`?"),
         None => list,

@@ -19,7 +19,8 @@ pub(super) struct Jet {
     pub curvature: f64,
 }
 
-/// A product that is 0 where its first factor is, even if the other is infinite: what does not vary adds nothing.
+/// A product that is 0 where its first factor is, even if the other is infinite: what does not vary adds
+/// nothing.
 fn times(coefficient: f64, factor: f64) -> f64 {
     if coefficient == 0.0 { 0.0 } else { coefficient * factor }
 }

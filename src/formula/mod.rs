@@ -1,5 +1,5 @@
-//! What a user may write in place of a number: formulas and tables, with exact derivatives, and motions made of them. Knows nothing of case
-//! files.
+//! What a user may write in place of a number: formulas and tables, with exact derivatives, and motions made
+//! of them. Knows nothing of case files.
 
 mod expression;
 mod jet;

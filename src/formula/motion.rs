@@ -1,14 +1,15 @@
 //! Prescribed motion of a kinematic body: where it is and how fast, as a pure function of time.
 //!
-//! With the initial pose (x₀, Q₀), the pivot p, the displacement d(t) and the rotation R(t) about a fixed axis a by
-//! the angle α(t):
+//! With the initial pose (x₀, Q₀), the pivot p, the displacement d(t) and the rotation R(t) about a fixed
+//! axis a by the angle α(t):
 //!
 //! ```text
 //! x(t) = p + d(t) + R(t)(x₀ − p)        Q(t) = R(t) Q₀
 //! v(t) = d'(t) + ω × R(t)(x₀ − p)       ω(t) = α'(t) a
 //! ```
 //!
-//! Derivatives are exact (dual numbers). t is the time of the simulation, so a run that restarts moves on seamlessly.
+//! Derivatives are exact (dual numbers). t is the time of the simulation, so a run that restarts moves on
+//! seamlessly.
 
 use super::{Expression, VectorFormula};
 use crate::geometry::{Pose, Quat, Vec3};

@@ -1,14 +1,16 @@
 //! A function of one variable given by points: linear, or cubic without overshoot.
 //!
-//! Between the points (xᵢ, yᵢ) and (xᵢ₊₁, yᵢ₊₁), h = xᵢ₊₁ − xᵢ, s = (x − xᵢ)/h, the cubic is the Hermite polynomial
+//! Between the points (xᵢ, yᵢ) and (xᵢ₊₁, yᵢ₊₁), h = xᵢ₊₁ − xᵢ, s = (x − xᵢ)/h, the cubic is the Hermite
+//! polynomial
 //!
 //! ```text
 //! y = (1 + 2s)(1 − s)² yᵢ + s(1 − s)² h dᵢ + s²(3 − 2s) yᵢ₊₁ − s²(1 − s) h dᵢ₊₁
 //! ```
 //!
-//! with the slopes dᵢ of [FritschButland1984]: zero at a local extremum, else the weighted harmonic mean of the two
-//! neighbouring secants. It is continuously differentiable and monotone where the points are, so a tool that is
-//! told to stop at a depth does not swing past it. Outside the points the end values hold and the slope is zero.
+//! with the slopes dᵢ of [FritschButland1984]: zero at a local extremum, else the weighted harmonic mean of
+//! the two neighbouring secants. It is continuously differentiable and monotone where the points are, so a
+//! tool that is that is to stop at a depth does not swing past it. Outside the points the end values hold and
+//! the slope is zero.
 
 use thiserror::Error;
 
@@ -75,7 +77,8 @@ impl Table {
         (self.arguments[0], self.arguments[self.arguments.len() - 1])
     }
 
-    /// Value, first and second derivative at `x`; NaN for NaN. At a point the derivatives are those of the right side.
+    /// Value, first and second derivative at `x`; NaN for NaN. At a point the derivatives are those of the
+    /// right side.
     pub fn evaluate(&self, x: f64) -> [f64; 3] {
         if x.is_nan() {
             return [f64::NAN; 3];
@@ -133,8 +136,9 @@ fn slopes(x: &[f64], y: &[f64]) -> Vec<f64> {
     slopes
 }
 
-/// Two columns (counted from 1) of a text of numbers separated by commas, semicolons, tabs or spaces. Empty lines, lines
-/// that start with `#` and one heading line are passed over. On failure: the line (from 1) and what is wrong there.
+/// Two columns (counted from 1) of a text of numbers separated by commas, semicolons, tabs or spaces. Empty
+/// lines, lines that start with `#` and one heading line are passed over. On failure: the line (from 1) and
+/// what is wrong there.
 pub(crate) fn columns(text: &str, columns: [usize; 2]) -> Result<[Vec<f64>; 2], (usize, String)> {
     let mut result = [Vec::new(), Vec::new()];
     let mut heading = false;

@@ -20,13 +20,12 @@ use thiserror::Error;
 /// How many places are tried for each body: 10 fill a column with equal spheres to 0.37 of its volume.
 const TRIES: usize = 10;
 
-/// What to do with bodies that do not fit the region.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Overflow {
-    /// An error.
-    Refuse,
-    /// The column grows upwards beyond the region.
-    GrowUp,
+crate::words::choices! {
+    /// What to do with bodies that do not fit the region.
+    pub enum Overflow {
+        GrowUp = "up", "the region is extended in +z until all fit";
+        Refuse = "none", "the run stops with an error that says how many fit";
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Error)]

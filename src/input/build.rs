@@ -1,4 +1,5 @@
-//! From the tree of a case file to a [`Case`]: the sections that are not bodies, and what must hold between sections.
+//! From the tree of a case file to a [`Case`]: the sections that are not bodies, and what must hold between
+//! sections.
 
 use crate::formula::functions;
 use crate::formula::{Interpolation, Table, columns};
@@ -14,6 +15,7 @@ use crate::input::language::reader::{Reader, TableReader};
 use crate::input::language::values::is_identifier;
 use crate::input::machine::build::{Surroundings, read_machines};
 use crate::input::sections::CASE;
+use crate::scene::Activation;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -62,6 +64,7 @@ pub(super) fn build(reader: &Reader, root: &Value, name: &str, included: Vec<Pat
     let free_start =
         start_table.is_some() && !start_table.as_ref().is_some_and(|table| table.has("material"));
     warn_unused(&mut warnings, &material_names, &users, &shapes, free_start);
+    warnings.splice(0..0, reader.warnings.take());
     let shapes = shapes.finish()?;
     Some(Case {
         file: Path::new(name).to_path_buf(),
@@ -82,6 +85,7 @@ pub(super) fn build(reader: &Reader, root: &Value, name: &str, included: Vec<Pat
         checkpoint: checkpoint?,
         decomposition: decomposition?,
         warnings,
+        places: reader.places.take(),
         listing: Listing::new(),
     })
 }
@@ -123,7 +127,7 @@ fn read_parameters(table: &TableReader) {
         if number.is_some_and(|number| !number.is_finite()) {
             reader.wrong(value, &path, "a finite number");
         }
-        // A wrong parameter is still known, so that its mistake is told once and not at every use.
+        // A wrong parameter is still known, so that its mistake is reported once and not at every use.
         reader.scope.borrow_mut().constants.insert(key.clone(), number.unwrap_or(1.0));
     }
 }
@@ -319,8 +323,8 @@ fn read_contact(table: &TableReader, materials: &Names) -> Option<ContactPair> {
     let pair = materials.reference_pair(table, "materials");
     let friction = table.number("friction");
     let restitution = table.number("restitution");
-    let law = table.choice::<ContactLaw>("law");
-    if let (Some(restitution), Some(ContactLaw::Predictive)) = (restitution, law)
+    let law = table.choice::<Activation>("law");
+    if let (Some(restitution), Some(Activation::Predictive)) = (restitution, law)
         && restitution > 0.0
     {
         let message = format!(
@@ -447,7 +451,7 @@ struct User {
 }
 
 impl User {
-    /// Whether two of them can meet; within a machine that is told apart.
+    /// Whether two of them can meet; within a machine other rules hold.
     fn meets(&self, other: &User) -> bool {
         let different = !std::ptr::eq(self, other) || self.several;
         different && (self.machine.is_none() || self.machine != other.machine)

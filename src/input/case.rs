@@ -1,11 +1,16 @@
-//! A case: plain, checked data. Names have become indices into the lists here; lengths are in m, times in s, masses
-//! in kg, angles in rad.
+//! A case: plain, checked data. Names have become indices into the lists here; lengths are in m, times in s,
+//! masses in kg, angles in rad.
 
 use crate::formula::Scope;
 use crate::formula::{Motion, VectorFormula};
 use crate::geometry::{Aabb, Overflow, Polyhedron, Pose, SizeDistribution, StoneParameters, Vec3};
 use crate::input::machine::case::CaseMachine;
+use crate::output::{BodyField, ContactDrawing, Precision, Spheres};
+use crate::scene::Activation;
+use crate::solve::assembled::Method;
+use crate::solve::{Acceleration, LocalLaw, Measure};
 use crate::words::choices;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -34,6 +39,8 @@ pub struct Case {
     pub decomposition: Decomposition,
     /// What is allowed but probably not meant, one sentence each.
     pub warnings: Vec<String>,
+    /// File and line of cuts, by key path, for errors that come up later.
+    pub places: BTreeMap<String, String>,
     /// What it says, key by key, however it is written: to compare it with the case of a checkpoint.
     pub listing: super::Listing,
 }
@@ -67,7 +74,8 @@ pub struct Solver {
     pub warm_start: bool,
     pub local_law: LocalLaw,
     pub acceleration: Acceleration,
-    pub method: SolverMethod,
+    /// The coloured sweep if none.
+    pub method: Option<Method>,
     /// In [0, 1]; 0 is off.
     pub penetration_correction: f64,
     pub correction_slop: f64,
@@ -77,43 +85,6 @@ pub struct Solver {
     pub patch_reuse: f64,
     /// The run chooses if none.
     pub contact_margin: Option<f64>,
-}
-
-choices! {
-    /// What `tolerance` is measured in.
-    pub enum Measure {
-        Fclib = "fclib", "the measure of Siconos and FCLib, impulses in N s and velocities in m/s added as they are: numbers compare with theirs, but depend on how heavy the bodies are";
-        Scaled = "scaled", "each contact point weighted with its own inverse mass: numbers do not depend on units or masses, and are smaller, 6 to 170 times so far";
-    }
-}
-
-choices! {
-    /// How one contact is solved within a sweep.
-    pub enum LocalLaw {
-        Projected = "projected", "one projection onto the friction cone per visit: cheap, the usual choice";
-        Exact = "exact", "the exact solution of the single contact at each visit";
-    }
-}
-
-choices! {
-    /// What is done between sweeps to need fewer of them.
-    pub enum Acceleration {
-        None = "none", "plain Gauss-Seidel sweeps";
-        ConjugateGradient = "conjugate-gradient", "nonlinear conjugate gradient on the sweeps: somewhat fewer at loose tolerances";
-        Momentum = "momentum", "Nesterov's momentum on the sweeps, watched by the residual: up to twenty times fewer where plain sweeps are slow";
-    }
-}
-
-choices! {
-    /// What solves the contact problem of a step.
-    pub enum SolverMethod {
-        Coloured = "coloured", "the coloured sweep, on all ranks and threads: for problems of any size";
-        Auto = "auto", "with W assembled on one rank: sweeps first, Newton where they are slow";
-        Nsgs = "nsgs", "with W assembled on one rank: plain Gauss-Seidel in the order of the contacts";
-        Nncg = "nncg", "with W assembled on one rank: Gauss-Seidel accelerated by a nonlinear conjugate gradient";
-        ProxNewton = "prox-newton",
-            "with W assembled on one rank: proximal points by a nonsmooth Newton method, for stacks on which sweeps stall";
-    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -128,19 +99,9 @@ pub struct ContactPair {
     /// Indices into the materials, the lower one first; no pair comes twice.
     pub materials: [usize; 2],
     pub friction: f64,
-    /// In [0, 1]; above 0 only with [`ContactLaw::GapActivated`].
+    /// In [0, 1]; above 0 only with [`Activation::GapActivated`].
     pub restitution: f64,
-    pub law: ContactLaw,
-}
-
-choices! {
-    /// When a contact acts.
-    pub enum ContactLaw {
-        GapActivated = "gap-activated",
-            "a contact acts once the gap at mid-step is closed, with restitution [Docquier2020, eq. 32]";
-        Predictive = "predictive",
-            "a contact acts as soon as the gap would close within the step: no penetration, no restitution";
-    }
+    pub law: Activation,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -158,8 +119,8 @@ pub enum ShapeKind {
     Box {
         size: Vec3,
     },
-    /// The hull of the points of the case or of a mesh file, scaled, in the frame in which they are given (which need not
-    /// stand at the centre of mass).
+    /// The hull of the points of the case or of a mesh file, scaled, in the frame in which they are given
+    /// (which need not stand at the centre of mass).
     Polyhedron {
         hull: Arc<Polyhedron>,
     },
@@ -183,7 +144,8 @@ pub struct CaseBody {
     pub name: String,
     pub shape: usize,
     pub material: usize,
-    /// Of the frame in which the shape is given (which need not stand at its centre of mass), at `start_time`.
+    /// Of the frame in which the shape is given (which need not stand at its centre of mass), at
+    /// `start_time`.
     pub pose: Pose,
     pub motion: BodyMotion,
 }
@@ -248,14 +210,6 @@ pub struct Placing {
 }
 
 choices! {
-    /// What happens when the grains do not fit into their region.
-    pub enum Grow {
-        Up = "up", "the region is extended in +z until all fit";
-        None = "none", "the run stops with an error that says how many fit";
-    }
-}
-
-choices! {
     /// How grains of one shape are turned.
     pub enum GrainOrientation {
         Random = "random", "every orientation is equally likely";
@@ -299,9 +253,10 @@ pub struct Output {
     pub interval: Option<f64>,
     /// Between rows of the time series; every step if none.
     pub series_interval: Option<f64>,
-    pub fields: Vec<OutputField>,
-    pub contacts: ContactOutput,
-    pub spheres: SphereOutput,
+    pub fields: Vec<BodyField>,
+    /// Not written if none.
+    pub contacts: Option<ContactDrawing>,
+    pub spheres: Spheres,
     /// 0 (icosahedron) to 4.
     pub sphere_refinement: u64,
     pub precision: Precision,
@@ -328,42 +283,6 @@ pub struct Checkpoint {
     pub keep: u64,
 }
 
-choices! {
-    /// An array on the bodies of a picture.
-    pub enum OutputField {
-        Id = "id", "global number of the body";
-        Group = "group", "number of the [[body]] or [[grains]] that it came from";
-        Velocity = "velocity", "of the centre of mass, m/s";
-        AngularVelocity = "angular_velocity", "rad/s";
-        Speed = "speed", "magnitude of the velocity, m/s";
-    }
-}
-
-choices! {
-    /// How the contact network is written.
-    pub enum ContactOutput {
-        None = "none", "not at all";
-        Points = "points", "every contact point, with normal, impulse and gap";
-        Chains = "chains", "a line between the centres of every touching pair: force chains";
-    }
-}
-
-choices! {
-    /// How spheres are drawn.
-    pub enum SphereOutput {
-        Surface = "surface", "as triangles";
-        Points = "points", "as one point each with a radius, for very many";
-    }
-}
-
-choices! {
-    /// Of floating-point output.
-    pub enum Precision {
-        Single = "f32", "single precision";
-        Double = "f64", "double precision";
-    }
-}
-
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decomposition {
     /// Largest by mean work of a rank above which space is cut anew; ≥ 1.
@@ -373,6 +292,12 @@ pub struct Decomposition {
 }
 
 impl Case {
+    /// File, line and key of a cut of a machine.
+    pub fn place_of_cut(&self, machine: &str, cut: &str) -> Option<String> {
+        let key = format!("machine.{machine}.cut.{cut}");
+        self.places.get(&key).map(|place| format!("{place}: {key}"))
+    }
+
     /// What holds between two materials, in either order.
     pub fn contact(&self, first: usize, second: usize) -> Option<&ContactPair> {
         let pair = [first.min(second), first.max(second)];

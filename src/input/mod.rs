@@ -1,8 +1,9 @@
 //! The case file: types, units, validation, and errors that name file, line and key.
 //!
-//! [`read_case`] turns a TOML file into a [`Case`]: plain data in SI units that has been checked as far as a file can be
-//! checked without building the scene. All mistakes come out at once ([`CaseErrors`]). The keys are listed once, in
-//! `sections.rs`; [`schema`] (for editors) and [`manual_markdown`] (`docs/case-file.md`) are made from the same lists.
+//! [`read_case`] turns a TOML file into a [`Case`]: plain data in SI units that has been checked as far as a
+//! file can be checked without building the scene. All mistakes come out at once ([`CaseErrors`]). The keys
+//! are listed once, in `sections.rs`; [`schema`] (for editors) and [`manual_markdown`] (`docs/case-file.md`)
+//! are made from the same lists.
 
 mod bodies;
 mod build;
@@ -46,8 +47,9 @@ pub fn read_case_with(path: &Path, overrides: &[(String, String)]) -> Result<Cas
 
 /// Reads a case from a text; `name` is the path that errors show and whose folder relative paths start from.
 ///
-/// An override's path joins keys by points and picks from lists by name or by number from 1: `simulation.time_step`,
-/// `parameters.mu`, `body.floor.position`, `contact.1.friction`. Its value is TOML, or a formula without quotes.
+/// An override's path joins keys by points and picks from lists by name or by number from 1:
+/// `simulation.time_step`, `parameters.mu`, `body.floor.position`, `contact.1.friction`. Its value is TOML,
+/// or a formula without quotes.
 pub fn parse_case(name: &str, text: &str, overrides: &[(String, String)]) -> Result<Case, CaseErrors> {
     let mut sources = vec![Source::new(name, text, true)];
     let folder = Path::new(name).parent().map(Path::to_path_buf).unwrap_or_default();
@@ -73,11 +75,14 @@ pub fn parse_case(name: &str, text: &str, overrides: &[(String, String)]) -> Res
     }
     let unreadable = errors.iter().any(|error| error.kind == ErrorKind::Syntax);
     let scope = RefCell::new(Scope::default());
-    let reader = Reader { sources, scope, folder, errors: RefCell::new(errors), left_out: Cell::new(0) };
+    let (errors, left_out) = (RefCell::new(errors), Cell::new(0));
+    let (warnings, places) = (RefCell::default(), RefCell::default());
+    let reader = Reader { sources, scope, folder, errors, left_out, warnings, places };
     let case = build::build(&reader, &root, name, included.files);
     let mut errors = reader.errors.into_inner();
     if unreadable {
-        // What the parser had to leave out is not there to be found: only what stands by itself is worth telling.
+        // What the parser had to leave out is not there to be found: only what stands by itself is worth
+        // telling.
         errors.retain(|error| matches!(error.kind, ErrorKind::Syntax | ErrorKind::Value));
     }
     errors.sort_by(|a, b| (a.file != name, &a.file, a.line).cmp(&(b.file != name, &b.file, b.line)));

@@ -1,12 +1,17 @@
 //! Every key of a case file: what it means, its unit, its default, what it may be.
 //!
-//! These lists are the manual (`docs/case-file.md`), the JSON Schema (`breccia schema`) and what the reader checks against.
+//! These lists are the manual (`docs/case-file.md`), the JSON Schema (`breccia schema`) and what the reader
+//! checks against.
 
 use crate::formula::Interpolation;
 use crate::input::bodies::sections::{BODY, GRAINS, SHAPE};
-use crate::input::case::*;
+use crate::input::case::OnWriteError;
 use crate::input::language::keys::{Alternative, Key, Kind, Namespace, Need, Range, Section};
 use crate::input::machine::sections::MACHINE;
+use crate::output::{BodyField, ContactDrawing, Precision, Spheres};
+use crate::scene::Activation;
+use crate::solve::assembled::Method;
+use crate::solve::{Acceleration, LocalLaw, Measure};
 use crate::words::Choose;
 use Need::{Default, Optional, Required};
 
@@ -263,7 +268,7 @@ static SOLVER: Section = plain(
         ),
         key(
             "method",
-            Kind::Choice(SolverMethod::CHOICES),
+            Kind::Choice(Option::<Method>::CHOICES),
             "",
             Default("\"coloured\""),
             "What solves the contact problem. All but the first are for small problems: W is assembled on one rank, and `measure`, `check_every`, `local_law` and `acceleration` do not matter.",
@@ -340,7 +345,7 @@ static CONTACT: Section = plain(
         ),
         key(
             "law",
-            Kind::Choice(ContactLaw::CHOICES),
+            Kind::Choice(Activation::CHOICES),
             "",
             Default("\"gap-activated\""),
             "When a contact acts.",
@@ -409,25 +414,19 @@ static OUTPUT: Section = plain(
         ),
         key(
             "fields",
-            Kind::Choices(OutputField::CHOICES),
+            Kind::Choices(BodyField::CHOICES),
             "",
             Default("[\"id\", \"group\", \"velocity\", \"angular_velocity\"]"),
             "Arrays on the bodies.",
         ),
         key(
             "contacts",
-            Kind::Choice(ContactOutput::CHOICES),
+            Kind::Choice(Option::<ContactDrawing>::CHOICES),
             "",
             Default("\"points\""),
             "The contact network.",
         ),
-        key(
-            "spheres",
-            Kind::Choice(SphereOutput::CHOICES),
-            "",
-            Default("\"surface\""),
-            "How spheres are drawn.",
-        ),
+        key("spheres", Kind::Choice(Spheres::CHOICES), "", Default("\"surface\""), "How spheres are drawn."),
         key(
             "sphere_refinement",
             Kind::Count(0, 4),

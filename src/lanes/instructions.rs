@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Instructions {
-    /// What every processor has. On x86 it has no fused product, and makes it by software: many times slower, for comparisons.
+    /// What every processor has. On x86 it has no fused product, and makes it by software: many times slower,
+    /// for comparisons.
     Plain = 1,
     /// x86 with AVX2 and FMA: four numbers at a time.
     Avx2 = 2,

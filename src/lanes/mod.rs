@@ -1,8 +1,8 @@
 //! Some f64 side by side. Only operations that round once each: the same bits on every instruction set.
 //!
-//! Products are fused with sums ([`Lanes::times`]), on every processor: those that cannot do it (x86 before 2013) do it by software, and slowly.
-//! Plain arrays, which the compiler turns into one 64 byte register, two of 32 or four of 16, by the instruction set that the caller was
-//! compiled for ([`Isa`]).
+//! Products are fused with sums ([`Lanes::times`]), on every processor: those that cannot do it (x86 before
+//! 2013) do it by software, and slowly. Plain arrays, which the compiler turns into one 64 byte register, two
+//! of 32 or four of 16, by the instruction set that the caller was compiled for ([`Isa`]).
 
 mod instructions;
 
@@ -145,7 +145,8 @@ impl<const N: usize> Lanes<N> {
         result
     }
 
-    /// The factor that brings a vector of squared length `self` back to length `limit`: 1 where it is not longer.
+    /// The factor that brings a vector of squared length `self` back to length `limit`: 1 where it is not
+    /// longer.
     #[inline(always)]
     pub fn shrink_to(self, limit: Self) -> Self {
         self.zip(limit, |squared, limit| {
@@ -259,8 +260,8 @@ pub type Line = [f64; LANES];
 /// The lines of `N` bodies, number by number.
 pub type Columns<const N: usize> = [Lanes<N>; LANES];
 
-/// How an instruction set turns the lines of `N` bodies into columns and back, `N` being how many numbers one of its registers holds. Nothing is computed,
-/// so nothing can differ.
+/// How an instruction set turns the lines of `N` bodies into columns and back, `N` being how many numbers one
+/// of its registers holds. Nothing is computed, so nothing can differ.
 pub trait Isa<const N: usize> {
     /// # Safety
     /// The pointers are valid for reads and aligned to 64 bytes, and the processor has the instruction set.
@@ -269,7 +270,8 @@ pub trait Isa<const N: usize> {
     /// Writes the lanes whose bit is set in `mask`.
     ///
     /// # Safety
-    /// The pointers are valid for writes and aligned to 64 bytes, those with their bit set are distinct, and the processor has the instruction set.
+    /// The pointers are valid for writes and aligned to 64 bytes, those with their bit set are distinct, and
+    /// the processor has the instruction set.
     unsafe fn scatter(columns: &Columns<N>, lines: [*mut Line; N], mask: u8);
 }
 
@@ -312,8 +314,9 @@ impl<const N: usize> Isa<N> for Plain {
     }
 }
 
-/// Compiles `$body` once for each instruction set, for the type that stands for it and the number of lanes of its registers, and runs those that are
-/// [chosen](Instructions). All round in the same places: the bits are the same.
+/// Compiles `$body` once for each instruction set, for the type that stands for it and the number of lanes of
+/// its registers, and runs those that are [chosen](Instructions). All round in the same places: the bits are
+/// the same.
 macro_rules! for_each_isa {
     ($(#[$doc:meta])* $vis:vis unsafe fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? = $body:ident) => {
         $(#[$doc])*

@@ -1,9 +1,10 @@
-//! The laws of a contact, one folder each: what its impulse consists of, how a visit changes it, what satisfies it
-//! exactly, and how far a state is from it. Nothing of time, bodies or files.
+//! The laws of a contact, one folder each: what its impulse consists of, how a visit changes it, what
+//! satisfies it exactly, and how far a state is from it. Nothing of time, bodies or files.
 //!
-//! A [`Kind`] says how many numbers the impulse of a point has. Blocks of a sweep hold contacts of one kind, and each
-//! kind has its own visit: one more kind does not touch those of the others. Compliance is not a kind: it is a number
-//! of a point that adds to `W_nn`, and its product with `r_n` to the velocity, in the visit of three components.
+//! A [`Kind`] says how many numbers the impulse of a point has. Blocks of a sweep hold contacts of one kind,
+//! and each kind has its own visit: one more kind does not touch those of the others. Compliance is not a
+//! kind: it is a number of a point that adds to `W_nn`, and its product with `r_n` to the velocity, in the
+//! visit of three components.
 
 pub mod coulomb;
 

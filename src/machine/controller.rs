@@ -1,9 +1,9 @@
 //! What a machine decides once per step: its named quantities, and in which phase it is.
 //!
-//! At the start of a step, [`Controller::update`] evaluates the quantities in their order, from the machine as it stands, and
-//! then asks whether the phase ends. If so the next one begins at that time, and the quantities are evaluated again, those
-//! first that only change with the phase. At most one phase ends per step. Laws read the results as quantities of the
-//! machine; within a step these do not change.
+//! At the start of a step, [`Controller::update`] evaluates the quantities in their order, from the machine
+//! as it stands, and then asks whether the phase ends. If so the next one begins at that time, and the
+//! quantities are evaluated again, those first that only change with the phase. At most one phase ends per
+//! step. Laws read the results as quantities of the machine; within a step these do not change.
 
 use super::formula::{Formula, machine_value};
 use super::variable::MachinePhase;
@@ -91,7 +91,8 @@ impl Controller {
         self.quantities.iter().zip(&self.values).map(|((name, _), value)| (name.as_str(), *value))
     }
 
-    /// At the start of every step, with the machine at `time`. Pure: the same machine, state and time give the same bits.
+    /// At the start of every step, with the machine at `time`. Pure: the same machine, state and time give
+    /// the same bits.
     pub fn update(&mut self, machine: &mut Multibody, time: f64) -> Result<(), MultibodyError> {
         self.evaluate(machine, time, self.kept)?;
         let Some(Phase { name, until: Some((until, next)) }) = self.phases.get(self.state.phase) else {
@@ -125,7 +126,7 @@ impl Controller {
             self.values[index] = value;
             machine.set_quantity(index, value);
         }
-        self.tell_phase(machine);
+        self.set_phase(machine);
         Ok(())
     }
 
@@ -135,16 +136,16 @@ impl Controller {
         self.adopt(system);
     }
 
-    /// Takes the values that a machine has from its saved state, and tells it the phase.
+    /// Takes the values that a machine has from its saved state, and sets its phase.
     pub(crate) fn adopt(&mut self, machine: &mut Multibody) {
         self.values.copy_from_slice(&machine.state().quantities);
         self.state.phase = self.state.phase.min(self.phases.len().saturating_sub(1));
-        self.tell_phase(machine);
+        self.set_phase(machine);
     }
 
-    fn tell_phase(&mut self, machine: &mut Multibody) {
-        let told = [self.state.phase as f64, self.state.phase_start];
-        for (place, value) in self.phase_places.into_iter().zip(told) {
+    fn set_phase(&mut self, machine: &mut Multibody) {
+        let phase = [self.state.phase as f64, self.state.phase_start];
+        for (place, value) in self.phase_places.into_iter().zip(phase) {
             self.values[place] = value;
             machine.set_quantity(place, value);
         }

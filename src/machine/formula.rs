@@ -65,7 +65,7 @@ fn place(name: &str, model: &Model) -> Place {
     found.unwrap_or(Place::Unknown)
 }
 
-/// A law of the machine room; `phase` tells where the phase and its start stand among the quantities.
+/// A law of the machine room; `phase` gives where the phase and its start stand among the quantities.
 pub(crate) fn law(law: &MachineLaw, model: &Model, phase: [usize; 2]) -> Law {
     if let [only] = &law.0[..]
         && let Some(value) = only.as_constant()
@@ -93,7 +93,8 @@ fn law_value(place: &Place, input: &LawInput, phase_start: usize) -> f64 {
     }
 }
 
-/// What a formula that is evaluated once per step reads: the machine as it stands, and the values of quantities.
+/// What a formula that is evaluated once per step reads: the machine as it stands, and the values of
+/// quantities.
 pub(crate) fn machine_value(
     place: &Place,
     machine: &Multibody,

@@ -1,6 +1,8 @@
-//! A machine of a case: the mechanism, the laws and phases that drive it, and the shapes by which it touches others.
+//! A machine of a case: the mechanism, the laws and phases that drive it, and the shapes by which it touches
+//! others.
 //!
-//! [`crate::multibody`] knows joints and forces but no case file; [`crate::setup::machine`] builds what is here from one.
+//! [`crate::multibody`] knows joints and forces but no case file; [`crate::setup::machine`] builds what is
+//! here from one.
 
 mod controller;
 mod formula;
@@ -26,7 +28,7 @@ pub struct Machine {
     pub apart: Vec<[BodyIndex; 2]>,
 }
 
-/// What a body of a machine looks like.
+/// The shape of a body of a machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MachineShape {
     pub body: BodyIndex,

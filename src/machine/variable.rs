@@ -2,7 +2,7 @@
 
 use crate::formula::Expression;
 
-/// One formula, or one for each phase in their order. What its variables mean is told by their names: see
+/// One formula, or one for each phase in their order. What its variables mean follows from their names: see
 /// [`MachineVariable`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct MachineLaw(pub Vec<Expression>);

@@ -1,4 +1,5 @@
-//! The first assembly: brings rough coordinates to a position where all loops are closed, and finds the first partition.
+//! The first assembly: brings rough coordinates to a position where all loops are closed, and finds the first
+//! partition.
 
 use super::closure::{COMPATIBLE, ClosureScratch, close_loops, worst_row};
 use super::error::MultibodyError;
@@ -63,8 +64,9 @@ pub(super) fn first_partition(
     Ok(partition)
 }
 
-/// Brings the loops together from a rough first position by damped least squares (Levenberg–Marquardt) on the entries
-/// of `v` that `may_move`. Needs no partition, and does not mind redundant rows or singular positions on the way.
+/// Brings the loops together from a rough first position by damped least squares (Levenberg–Marquardt) on the
+/// entries of `v` that `may_move`. Needs no partition, and does not mind redundant rows or singular positions
+/// on the way.
 fn assemble(
     model: &Model,
     data: &mut Data,
@@ -92,8 +94,8 @@ fn assemble(
     Err(MultibodyError::CannotBeAssembled { cut: model.cut_of_row(row).to_string(), open_by })
 }
 
-/// The first attempt starts where the user said; the others a little beside it, ever farther, in fixed directions: a
-/// stretched linkage lies on a saddle, from which no descent leads away.
+/// The first attempt starts where the user said; the others a little beside it, ever farther, in fixed
+/// directions: a stretched linkage lies on a saddle, from which no descent leads away.
 const ATTEMPTS: usize = 6;
 
 fn shake(model: &Model, columns: &[usize], q: &mut [f64], attempt: usize) {
@@ -105,7 +107,8 @@ fn shake(model: &Model, columns: &[usize], q: &mut [f64], attempt: usize) {
     model.integrate(q, &v, 1.0);
 }
 
-/// Levenberg–Marquardt on scaled rows and columns; returns how far open the loops remain (largest scaled entry).
+/// Levenberg–Marquardt on scaled rows and columns; returns how far open the loops remain (largest scaled
+/// entry).
 fn least_squares(model: &Model, data: &mut Data, columns: &[usize], q: &mut [f64]) -> f64 {
     let m = model.closure_rows();
     let (mut damping, mut v) = (1e-3, vec![0.0; model.nv()]);
@@ -119,7 +122,8 @@ fn least_squares(model: &Model, data: &mut Data, columns: &[usize], q: &mut [f64
             data.jacobian[(i, columns[k])] * Data::row_length(model, i) / model.column_length(columns[k])
         });
         let mut normal = &jacobian * jacobian.transpose();
-        // The damping is relative, and follows the residual so that the end is quadratic in spite of redundant rows.
+        // The damping is relative, and follows the residual so that the end is quadratic in spite of
+        // redundant rows.
         let scale = normal.trace() / m as f64;
         let relative = damping * (h.norm() / model.length).min(1.0);
         for i in 0..m {
@@ -160,8 +164,8 @@ fn scaled_residual(model: &Model, data: &mut Data, q: &[f64]) -> DVector<f64> {
     DVector::from_fn(model.closure_rows(), |i, _| data.residual[i] * Data::row_length(model, i))
 }
 
-/// Makes sure that rows left out are redundant everywhere and not only at this very position, as at a singular one: moves
-/// a little along the mechanism and looks whether they still hold. `q` is not changed.
+/// Makes sure that rows left out are redundant everywhere and not only at this very position, as at a
+/// singular one: moves a little along the mechanism and checks whether they still hold. `q` is not changed.
 fn verify_redundancy(
     model: &Model,
     data: &mut Data,
@@ -187,10 +191,11 @@ fn verify_redundancy(
         return Ok(());
     }
     let mut scratch = ClosureScratch::new(model);
-    // As far as Newton can follow: a row that only happened to be redundant is off by the square of the way.
-    for way in [0.02, 0.005, 0.001] {
+    // As far as Newton can follow: a row that only happened to be redundant is off by the square of the
+    // displacement.
+    for displacement in [0.02, 0.005, 0.001] {
         let mut moved = q.to_vec();
-        model.integrate(&mut moved, &v, way * model.length / fastest);
+        model.integrate(&mut moved, &v, displacement * model.length / fastest);
         match close_loops(model, data, reduced, partition, &mut scratch, &mut moved) {
             Ok(_) => return Ok(()),
             Err(MultibodyError::Incompatible { cut, .. }) => {

@@ -1,7 +1,8 @@
 //! Describing a machine by names, and turning the description into a checked [`Model`].
 //!
-//! References are strings: `body.point`, `joint` or `joint.label`; `ground` is the world, whose points are declared with
-//! [`MultibodyBuilder::ground_point`] (`ground.origin` always exists). Bodies may be declared in any order.
+//! References are strings: `body.point`, `joint` or `joint.label`; `ground` is the world, whose points are
+//! declared with [`MultibodyBuilder::ground_point`] (`ground.origin` always exists). Bodies may be declared
+//! in any order.
 
 use super::error::ModelError;
 use super::force::ForceElement;
@@ -61,7 +62,8 @@ impl MultibodyBuilder {
         self
     }
 
-    /// Adds a named point to a body declared before; a body of another name gains nothing, and `build` will miss the point.
+    /// Adds a named point to a body declared before; a body of another name gains nothing, and `build` will
+    /// miss the point.
     pub fn add_point(&mut self, body: &str, name: &str, position: Vec3) -> &mut Self {
         for spec in self.bodies.iter_mut().filter(|spec| spec.name == body) {
             spec.points.push((name.into(), position));
@@ -106,7 +108,8 @@ impl MultibodyBuilder {
         self
     }
 
-    /// Largest entry of `h_B` that counts as closed, m or rad; 1e-12 unless said otherwise. Machines of kilometres need more.
+    /// Largest entry of `h_B` that counts as closed, m or rad; 1e-12 unless said otherwise. Machines of
+    /// kilometres need more.
     pub fn closure_tolerance(&mut self, tolerance: f64) -> &mut Self {
         self.closure_tolerance = tolerance;
         self

@@ -1,6 +1,7 @@
 //! Closing the loops: Newton–Raphson on the dependent coordinates (16).
 //!
-//! Corrections of quaternion joints act through the tangent space: `q ← q ⊕ δ` with `δ` zero in the independent entries.
+//! Corrections of quaternion joints act through the tangent space: `q ← q ⊕ δ` with `δ` zero in the
+//! independent entries.
 
 use super::error::MultibodyError;
 use super::kinematics::Data;
@@ -38,7 +39,8 @@ impl ClosureScratch {
     }
 }
 
-/// Changes the dependent entries of `q` until the loops are closed. Leaves positions and `J_B` of `data` current.
+/// Changes the dependent entries of `q` until the loops are closed. Leaves positions and `J_B` of `data`
+/// current.
 pub(super) fn close_loops(
     model: &Model,
     data: &mut Data,

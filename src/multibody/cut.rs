@@ -1,9 +1,9 @@
 //! Loop closure: `h_B(q)` (16), its Jacobian `J_B` and `dJ_B/dt v` (22).
 //!
-//! Rows are written in the frame of side *a*, not in world axes: then a redundant row of a planar loop stays redundant
-//! when the whole loop is carried around, and the rows that were kept stay the right ones. With `F_a`, `F_b` the
-//! frames of the two sides (rotations `R`, origins `o`), `d = o_b − o_a`, and `u`, `w` the velocity of the point `o_b` and the angular
-//! velocity of b as seen from a:
+//! Rows are written in the frame of side *a*, not in world axes: then a redundant row of a planar loop stays
+//! redundant when the whole loop is carried around, and the rows that were kept stay the right ones. With
+//! `F_a`, `F_b` the frames of the two sides (rotations `R`, origins `o`), `d = o_b − o_a`, and `u`, `w` the
+//! velocity of the point `o_b` and the angular velocity of b as seen from a:
 //!
 //! ```text
 //! points   h = R_aᵀ d                 dh/dt = R_aᵀ u                 d²h/dt² = R_aᵀ (du/dt − ω_a × u)
@@ -12,7 +12,8 @@
 //!          h = 2 e                    dh/dt = s w + w × e
 //! ```
 //!
-//! All derivatives are exact off the closed position too, so Newton converges quadratically from anywhere near.
+//! All derivatives are exact off the closed position too, so Newton converges quadratically from anywhere
+//! near.
 
 use super::kinematics::Data;
 use super::model::{CutLaw, CutModel, Model};
@@ -140,8 +141,8 @@ impl Data {
         self.jacobian_rate.fixed_rows_mut::<3>(row).copy_from(value);
     }
 
-    /// Wrenches on side a and side b of a cut from the multipliers of its rows: `J_Bᵀ λ`, body by body. Both are written about
-    /// the reference, so they are opposite.
+    /// Wrenches on side a and side b of a cut from the multipliers of its rows: `J_Bᵀ λ`, body by body. Both
+    /// are written about the reference, so they are opposite.
     pub(super) fn cut_wrenches(&self, cut: &CutModel, multipliers: &[f64]) -> (Wrench, Wrench) {
         let sides = Sides::new(self, cut);
         let vector = |from: usize| Vec3::new(multipliers[from], multipliers[from + 1], multipliers[from + 2]);

@@ -13,8 +13,9 @@ pub(super) struct Pivots {
 
 /// Rank-revealing LU with full pivoting of `matrix`, which is destroyed.
 ///
-/// Columns of class 0 are used up first, then class 1, and so on; columns without a class are never used. Pivots below
-/// `tolerance` times the largest entry count as zero. Ties go to the lowest row, then the lowest column.
+/// Columns of class 0 are used up first, then class 1, and so on; columns without a class are never used.
+/// Pivots below `tolerance` times the largest entry count as zero. Ties go to the lowest row, then the lowest
+/// column.
 pub(super) fn full_pivoting(matrix: &mut DMatrix<f64>, classes: &[Option<u8>], tolerance: f64) -> Pivots {
     let (m, n) = matrix.shape();
     let scale = (0..n).filter(|&j| classes[j].is_some()).map(|j| matrix.column(j).amax()).fold(0.0, f64::max);
@@ -141,8 +142,8 @@ impl Lu {
     }
 }
 
-/// Replaces the lower triangle of a symmetric matrix by its Cholesky factor; the first column without a positive
-/// pivot is an error.
+/// Replaces the lower triangle of a symmetric matrix by its Cholesky factor; the first column without a
+/// positive pivot is an error.
 pub(super) fn cholesky(matrix: &mut DMatrix<f64>) -> Result<(), usize> {
     let n = matrix.nrows();
     for k in 0..n {

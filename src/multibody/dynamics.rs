@@ -17,8 +17,8 @@ impl Data {
         }
     }
 
-    /// `M(q)`: entry (j, k) is `S_k · I_c S_j`, where `I_c` is the inertia of all that joint j carries and k lies on the
-    /// way from j to the ground. Needs current positions.
+    /// `M(q)`: entry (j, k) is `S_k · I_c S_j`, where `I_c` is the inertia of all that joint j carries and k
+    /// lies on the way from j to the ground. Needs current positions.
     pub fn update_mass(&mut self, model: &Model) {
         self.update_inertias(model);
         self.composites.copy_from_slice(&self.inertias);
@@ -45,8 +45,8 @@ impl Data {
         }
     }
 
-    /// `f(q, v, t)`: gravity, gyroscopic and Coriolis terms, and whatever `update_forces` put in. Needs current
-    /// positions, velocities, mass and forces.
+    /// `f(q, v, t)`: gravity, gyroscopic and Coriolis terms, and whatever `update_forces` put in. Needs
+    /// current positions, velocities, mass and forces.
     pub fn update_force(&mut self, model: &Model) {
         // Gravity is an upward acceleration of the ground.
         let rising = Twist::translation(-model.gravity);

@@ -65,3 +65,16 @@ pub enum MultibodyError {
     #[error("{what} is not a number")]
     NotANumber { what: String },
 }
+
+impl MultibodyError {
+    /// The cut of the loop that it is about.
+    pub fn cut(&self) -> Option<&str> {
+        match self {
+            Self::CannotBeAssembled { cut, .. }
+            | Self::CannotBeClosed { cut, .. }
+            | Self::Singular { cut, .. }
+            | Self::Incompatible { cut, .. } => Some(cut),
+            _ => None,
+        }
+    }
+}

@@ -34,8 +34,8 @@ impl ForceElement {
 const SHORTEST_LINK: f64 = 1e-12;
 
 impl Data {
-    /// Evaluates all elements: generalized forces into `joint_force`, wrenches on bodies into `applied`, and the value of each
-    /// into `force_values`. Needs current positions and velocities.
+    /// Evaluates all elements: generalized forces into `joint_force`, wrenches on bodies into `applied`, and
+    /// the value of each into `force_values`. Needs current positions and velocities.
     pub(super) fn update_forces(
         &mut self,
         model: &Model,
@@ -85,7 +85,8 @@ impl Data {
         }
     }
 
-    /// How fast each element gives way to its own force: its power is this times its value. Needs current positions and velocities.
+    /// How fast each element yields to its own force: its power is this times its value. Needs current
+    /// positions and velocities.
     pub(super) fn force_rates(&self, model: &Model, v: &[f64]) -> Vec<f64> {
         let rate = |element: &ForceElement| match element {
             ForceElement::JointSpring { column, .. } | ForceElement::Actuator { column, .. } => v[*column],

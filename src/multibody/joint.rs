@@ -1,7 +1,7 @@
 //! Joints: relative placement, motion subspace, and integration on the manifold.
 //!
-//! A joint sits between a frame on the parent (`parent_side`) and a frame on the child (`child_side`); `transform(q)`
-//! places the second in the first. Positions and velocities, in this order:
+//! A joint sits between a frame on the parent (`parent_side`) and a frame on the child (`child_side`);
+//! `transform(q)` places the second in the first. Positions and velocities, in this order:
 //!
 //! | kind | q | v |
 //! | --- | --- | --- |
@@ -151,8 +151,9 @@ impl JointKind {
         }
     }
 
-    /// Whether column `local` is fixed in the parent rather than in the child. It decides which body's twist carries the
-    /// column: translations run along parent axes, and so does the first axis of a universal joint.
+    /// Whether column `local` is fixed in the parent rather than in the child. It decides which body's twist
+    /// carries the column: translations run along parent axes, and so does the first axis of a universal
+    /// joint.
     pub(super) fn fixed_in_parent(&self, local: usize) -> bool {
         matches!(self, JointKind::Universal { .. }) && local == 0 || !self.is_rotation(local)
     }

@@ -1,8 +1,8 @@
 //! Poses, twists, Jacobians and their rates, from the tree.
 //!
-//! With `S_j` the columns of the motion subspaces about the reference point, the twist of a body is `Σ S_j v_j` over the
-//! joints that carry it, and its acceleration `Σ S_j dv_j + A`, where the bias `A = Σ dS_j/dt v_j` follows from
-//! `dS/dt = (twist of the body that S is fixed in) × S`.
+//! With `S_j` the columns of the motion subspaces about the reference point, the twist of a body is `Σ S_j
+//! v_j` over the joints that carry it, and its acceleration `Σ S_j dv_j + A`, where the bias `A = Σ dS_j/dt
+//! v_j` follows from `dS/dt = (twist of the body that S is fixed in) × S`.
 
 use super::model::{BodyIndex, Model, PointRef};
 use super::spatial::{SpatialInertia, Twist, Wrench};
@@ -130,7 +130,8 @@ impl Data {
         body.map_or(Twist::zero(), |body| self.bias_accelerations[body])
     }
 
-    /// Geometric Jacobian, 6 × nv: velocity of the body-fixed point at `point` (world), then angular velocity.
+    /// Geometric Jacobian, 6 × nv: velocity of the body-fixed point at `point` (world), then angular
+    /// velocity.
     pub fn jacobian(&self, model: &Model, body: BodyIndex, point: &Vec3) -> DMatrix<f64> {
         let mut jacobian = DMatrix::zeros(6, model.nv());
         let arm = point - self.reference;
@@ -159,8 +160,8 @@ impl Data {
         twist
     }
 
-    /// `dJ/dt v`: what the acceleration of the body-fixed point at `point` (world), and the angular acceleration, would
-    /// be with `dv = 0`.
+    /// `dJ/dt v`: what the acceleration of the body-fixed point at `point` (world), and the angular
+    /// acceleration, would be with `dv = 0`.
     pub fn jacobian_rate(&self, body: BodyIndex, point: &Vec3) -> Twist {
         let arm = point - self.reference;
         let (twist, bias) = (&self.twists[body.0], &self.bias_accelerations[body.0]);

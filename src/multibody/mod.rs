@@ -1,8 +1,8 @@
 //! Articulated mechanisms in relative coordinates, reduced by coordinate partitioning.
 //!
-//! A constant [`Model`] (tree of bodies and joints, cuts, force elements; made by [`MultibodyBuilder`]), its state
-//! [`Coordinates`], and scratch [`Data`]. [`Multibody`] joins the three and offers the calls of one time step of
-//! [Docquier2020, Algorithm 1]:
+//! A constant [`Model`] (tree of bodies and joints, cuts, force elements; made by [`MultibodyBuilder`]), its
+//! state [`Coordinates`], and scratch [`Data`]. [`Multibody`] joins the three and offers the calls of one
+//! time step of [Docquier2020, Algorithm 1]:
 //!
 //! ```text
 //! machine.advance_positions((1 - theta) * h);        (29)
@@ -12,8 +12,9 @@
 //! machine.finish(&v_u_new)?;                         (30), (16), (20)
 //! ```
 //!
-//! Symbols: `q` positions (nq), `v` velocities (nv), `u`/`v` as indices: independent and dependent velocities, `nu` the
-//! number of independent ones. All world vectors; twists and Jacobians hold the linear part first.
+//! Symbols: `q` positions (nq), `v` velocities (nv), `u`/`v` as indices: independent and dependent
+//! velocities, `nu` the number of independent ones. All world vectors; twists and Jacobians hold the linear
+//! part first.
 
 mod assembly;
 mod builder;

@@ -1,6 +1,7 @@
 //! The constant description of a machine.
 //!
-//! Body `i` is carried by joint `i`; parents come before children. Made by [`MultibodyBuilder`](super::MultibodyBuilder).
+//! Body `i` is carried by joint `i`; parents come before children. Made by
+//! [`MultibodyBuilder`](super::MultibodyBuilder).
 
 use super::error::MultibodyError;
 use super::force::ForceElement;
@@ -205,7 +206,8 @@ impl Model {
         Some(PointRef { body: Some(index), position: *position })
     }
 
-    /// Entry of `v` with this name: `joint.label`, or `joint` alone where the joint has one degree of freedom.
+    /// Entry of `v` with this name: `joint.label`, or `joint` alone where the joint has one degree of
+    /// freedom.
     pub fn coordinate(&self, name: &str) -> Option<usize> {
         find_coordinate(&self.coordinates, name)
     }

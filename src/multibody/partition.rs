@@ -1,7 +1,8 @@
 //! Which velocities depend on which: the split (u, v) of (17), chosen by rank-revealing LU of `J_B`.
 //!
-//! Closure rows that the others imply (a planar loop in space closed by points) are found by the same factorisation and
-//! left out. Radians count as arcs at the machine's own size, so that the choice does not depend on the unit of length.
+//! Closure rows that the others imply (a planar loop in space closed by points) are found by the same
+//! factorisation and left out. Radians count as arcs at the machine's own size, so that the choice does not
+//! depend on the unit of length.
 
 use super::dense::full_pivoting;
 use super::error::MultibodyError;
@@ -32,13 +33,14 @@ pub struct Partition {
     pub rows: Vec<usize>,
 }
 
-/// Pivots below this part of the largest count as zero. Rounding leaves 1e-15; a mechanism this close to a singular
-/// position amplifies velocities a billion times.
+/// Pivots below this part of the largest count as zero. Rounding leaves 1e-15; a mechanism this close to a
+/// singular position amplifies velocities a billion times.
 pub(super) const PIVOT_TOLERANCE: f64 = 1e-9;
 
-/// An automatic partition is ill-conditioned when some dependent velocity exceeds an independent one by this factor (arcs
-/// against arcs). Full pivoting yields about 1 to 3. On random mechanisms at h = 1e-3 the error in energy was 10 to 50
-/// times larger with 20 than with 6, and 2 to 10 times larger with 6 than with 3; and Newton failed more often.
+/// An automatic partition is ill-conditioned when some dependent velocity exceeds an independent one by this
+/// factor (arcs against arcs). Full pivoting yields about 1 to 3. On random mechanisms at h = 1e-3 the error
+/// in energy was 10 to 50 times larger with 20 than with 6, and 2 to 10 times larger with 6 than with 3; and
+/// Newton failed more often.
 pub(super) const ILL_CONDITIONED: f64 = 4.0;
 
 /// The same for a partition that the user prefers: more patience.
@@ -48,8 +50,8 @@ pub(super) const PREFERRED_ILL_CONDITIONED: f64 = 20.0;
 pub(super) const PREFERRED_AGAIN: f64 = 10.0;
 
 impl Partition {
-    /// From the rows and columns of a factorisation. Both are sorted: the split is a set, and must not depend on the
-    /// order in which pivots happened to come.
+    /// From the rows and columns of a factorisation. Both are sorted: the split is a set, and must not depend
+    /// on the order in which pivots happened to come.
     fn new(model: &Model, mut rows: Vec<usize>, mut dependent: Vec<usize>) -> Self {
         rows.sort_unstable();
         dependent.sort_unstable();
@@ -58,8 +60,8 @@ impl Partition {
         Self { dependent, independent, rows }
     }
 
-    /// Chooses by full pivoting of `J_B` at the current position. `class` tells which columns are to be used up as
-    /// dependent first; none forbids.
+    /// Chooses by full pivoting of `J_B` at the current position. `class` says which columns are to be used
+    /// up as dependent first; none forbids.
     pub(super) fn choose(
         model: &Model,
         data: &Data,

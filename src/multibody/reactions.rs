@@ -1,4 +1,5 @@
-//! Forces that the joints and loops transmit, averaged over a step: (18), and Newton–Euler from the tips to the ground.
+//! Forces that the joints and loops transmit, averaged over a step: (18), and Newton–Euler from the tips to
+//! the ground.
 //!
 //! To be asked between `reduce` and `finish`, while the scratch stands at `q_m`.
 
@@ -19,8 +20,9 @@ impl Multibody {
         Ok(&self.reduced.map * dv_u + &self.reduced.bias * self.time_step)
     }
 
-    /// (18): impulses of the closure equations over the step, N s and N m s in the axes of side *a* of each cut. Rows that the
-    /// others imply carry nothing. `contacts` are the impulses that contacts gave to bodies.
+    /// (18): impulses of the closure equations over the step, N s and N m s in the axes of side *a* of each
+    /// cut. Rows that the others imply carry nothing. `contacts` are the impulses that contacts gave to
+    /// bodies.
     pub fn constraint_impulses(
         &self,
         v_u_new: &[f64],
@@ -47,8 +49,8 @@ impl Multibody {
         Ok(impulses)
     }
 
-    /// Force (N) and moment (N m, about the joint frame's origin on the child), world axes, that the joint of each body
-    /// puts on it, averaged over the step: springs, dampers and actuators of that joint included.
+    /// Force (N) and moment (N m, about the joint frame's origin on the child), world axes, that the joint of
+    /// each body puts on it, averaged over the step: springs, dampers and actuators of that joint included.
     pub fn joint_wrenches(
         &self,
         v_u_new: &[f64],
@@ -58,7 +60,8 @@ impl Multibody {
         self.joint_wrenches_with(v_u_new, contacts, &impulses)
     }
 
-    /// As [`joint_wrenches`](Self::joint_wrenches), where the [`constraint_impulses`](Self::constraint_impulses) are known already.
+    /// As [`joint_wrenches`](Self::joint_wrenches), where the
+    /// [`constraint_impulses`](Self::constraint_impulses) are known already.
     pub fn joint_wrenches_with(
         &self,
         v_u_new: &[f64],

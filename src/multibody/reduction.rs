@@ -110,7 +110,8 @@ impl Reduced {
         Ok(())
     }
 
-    /// Jacobians of all bodies in one pass from the ground to the tips: each adds its own joint to what carries it.
+    /// Jacobians of all bodies in one pass from the ground to the tips: each adds its own joint to what
+    /// carries it.
     pub(super) fn update_body_map(&mut self, model: &Model, data: &Data) {
         let nu = self.map.ncols();
         for (i, joint) in model.joints.iter().enumerate() {

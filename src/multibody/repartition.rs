@@ -9,12 +9,13 @@ use super::partition::{
 use super::stepping::Multibody;
 
 impl Multibody {
-    /// Largest entry of `B_vu` (arcs against arcs): how strongly dependent velocities exceed independent ones.
+    /// Largest entry of `B_vu` (arcs against arcs): how strongly dependent velocities exceed independent
+    /// ones.
     pub fn condition(&self) -> f64 {
         self.reduced.condition(&self.model, &self.partition)
     }
 
-    /// Whether the end of the next step would look for a better partition (where the model allows one).
+    /// Whether the end of the next step would search for a better partition (where the model allows one).
     pub fn ill_conditioned(&self) -> bool {
         let condition = self.condition();
         let limit = match &self.model.partitioning {
@@ -67,8 +68,8 @@ impl Multibody {
         Ok(())
     }
 
-    /// Chooses the best partition at the current position. Coordinates and velocities stay as they are, to the bit; only
-    /// the roles change. Returns whether they did.
+    /// Chooses the best partition at the current position. Coordinates and velocities stay as they are, to
+    /// the bit; only the roles change. Returns whether they did.
     pub fn repartition(&mut self) -> Result<bool, MultibodyError> {
         let (partition, left_over) = Partition::choose(&self.model, &self.data, |_| Some(0));
         if partition.rows.len() < self.partition.rows.len() {

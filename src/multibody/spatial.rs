@@ -1,8 +1,9 @@
 //! Spatial (six-dimensional) vectors in world axes about one common point.
 //!
-//! Every twist and wrench of a machine is written about the same world point, the *reference* of `Data`. So twists of
-//! a chain add up without transformations, composite inertias are sums, and `M_ij = S_i · I S_j` needs no
-//! frames at all. The reference lies on the machine, so nothing is lost when the machine stands far from the origin.
+//! Every twist and wrench of a machine is written about the same world point, the *reference* of `Data`. So
+//! twists of a chain add up without transformations, composite inertias are sums, and `M_ij = S_i · I S_j`
+//! needs no frames at all. The reference lies on the machine, so nothing is lost when the machine stands far
+//! from the origin.
 
 use crate::geometry::{Mat3, Vec3};
 use std::ops::{Add, AddAssign, Mul, Neg, Sub};
@@ -156,7 +157,8 @@ impl SpatialInertia {
         Self { mass: 0.0, first_moment: Vec3::zeros(), second_moment: Mat3::zeros() }
     }
 
-    /// From the inertia tensor about the centre of mass (world axes), which lies `arm` away from the reference.
+    /// From the inertia tensor about the centre of mass (world axes), which lies `arm` away from the
+    /// reference.
     pub fn of_body(mass: f64, arm: &Vec3, about_centre: &Mat3) -> Self {
         let steiner = Mat3::identity() * arm.norm_squared() - arm * arm.transpose();
         Self { mass, first_moment: arm * mass, second_moment: about_centre + steiner * mass }

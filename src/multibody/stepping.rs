@@ -35,9 +35,9 @@ pub struct BodyImpulse {
 choices! {
     /// At which velocity forces are evaluated within a step; see [`Multibody::set_force_evaluation`].
     ///
-    /// `start-velocity` is `f(q_m, v_n)`, as in the paper's (28): first order where forces depend on velocity, as gyroscopic ones do.
-    /// `middle-velocity` is `f(q_m, v_m)` with `v_m` predicted for the same moment as `q_m`: second order for θ = ½, at the price of a
-    /// second evaluation of the forces.
+    /// `start-velocity` is `f(q_m, v_n)`, as in the paper's (28): first order where forces depend on
+    /// velocity, as gyroscopic ones do. `middle-velocity` is `f(q_m, v_m)` with `v_m` predicted for the same
+    /// moment as `q_m`: second order for θ = ½, at the price of a second evaluation of the forces.
     #[derive(Default)]
     pub enum ForceEvaluation {
         #[default]
@@ -49,10 +49,11 @@ choices! {
 choices! {
     /// At which position contacts see the velocities of bodies; see [`Multibody::set_contact_velocity`].
     ///
-    /// `middle` is `H(q_m)ᵀ v_n` before and `H(q_m)ᵀ v_{n+1}` after, as in the paper. Where `H` turns fast, both are off by half a step of
-    /// `dH/dt v`, which depends on the choice of coordinates. `ends` is before at the start of the step and after at its end, each to
-    /// first order: `H(q_m)ᵀ v ± duration · dH/dt v`. On the slider–crank at h = 1e-5 the chain's impact times are then as good as those
-    /// of the y-independent cut.
+    /// `middle` is `H(q_m)ᵀ v_n` before and `H(q_m)ᵀ v_{n+1}` after, as in the paper. Where `H` turns fast,
+    /// both are off by half a step of `dH/dt v`, which depends on the choice of coordinates. `ends` is before
+    /// at the start of the step and after at its end, each to first order: `H(q_m)ᵀ v ± duration · dH/dt v`.
+    /// On the slider–crank at h = 1e-5 the chain's impact times are then as good as those of the
+    /// y-independent cut.
     #[derive(Default)]
     pub enum ContactVelocity {
         #[default]
@@ -220,12 +221,14 @@ impl Multibody {
         self.last_closure
     }
 
-    /// How forces are evaluated from the next `reduce` on. Not part of the state: set it again after a restart.
+    /// How forces are evaluated from the next `reduce` on. Not part of the state: set it again after a
+    /// restart.
     pub fn set_force_evaluation(&mut self, force_evaluation: ForceEvaluation) {
         self.force_evaluation = force_evaluation;
     }
 
-    /// How contacts see velocities from the next `reduce` on. Not part of the state: set it again after a restart.
+    /// How contacts see velocities from the next `reduce` on. Not part of the state: set it again after a
+    /// restart.
     pub fn set_contact_velocity(&mut self, contact_velocity: ContactVelocity) {
         self.contact_velocity = contact_velocity;
     }
@@ -234,12 +237,13 @@ impl Multibody {
         self.quantities[quantity] = value;
     }
 
-    /// For each force element the velocity with which it gives way, now: its power by its value.
+    /// For each force element the velocity with which it yields, now: its power by its value.
     pub fn force_rates(&self) -> Vec<f64> {
         self.data.force_rates(&self.model, &self.coordinates.v)
     }
 
-    /// Values of the force elements when `reduce` or `accelerations` last evaluated them, in the model's order.
+    /// Values of the force elements when `reduce` or `accelerations` last evaluated them, in the model's
+    /// order.
     pub fn force_values(&self) -> &[f64] {
         &self.data.force_values
     }
@@ -253,8 +257,8 @@ impl Multibody {
         self.data.pose(body)
     }
 
-    /// (29), (30): `q ← q ⊕ duration · v`. Dependent coordinates move along as Newton's first guess; prescribed ones go where their
-    /// motion says.
+    /// (29), (30): `q ← q ⊕ duration · v`. Dependent coordinates move along as Newton's first guess;
+    /// prescribed ones go where their motion says.
     pub fn advance_positions(&mut self, duration: f64) {
         self.model.integrate(&mut self.coordinates.q, &self.coordinates.v, duration);
         self.advanced += duration;
@@ -272,10 +276,11 @@ impl Multibody {
         Ok(self.last_closure)
     }
 
-    /// (20)–(27) at `q_m`, and (28) without contacts. `t` is the start of the step, `h` its length. Needs closed loops.
+    /// (20)–(27) at `q_m`, and (28) without contacts. `t` is the start of the step, `h` its length. Needs
+    /// closed loops.
     ///
-    /// Over a step, a prescribed joint accelerates by the difference of its velocities at both ends, not by the momentary
-    /// acceleration, so that the momentum it gives is exact even where its velocity jumps.
+    /// Over a step, a prescribed joint accelerates by the difference of its velocities at both ends, not by
+    /// the momentary acceleration, so that the momentum it gives is exact even where its velocity jumps.
     pub fn reduce(&mut self, t: f64, h: f64) -> Result<&ReducedOperators, MultibodyError> {
         self.time = t;
         self.time_step = h;
@@ -410,18 +415,20 @@ impl Multibody {
         &self.operators
     }
 
-    /// (30), (16), (20): takes the independent velocities at the end of the step, moves to its end, closes the loops and
-    /// completes the velocities. Changes the partition where it has become ill-conditioned.
+    /// (30), (16), (20): takes the independent velocities at the end of the step, moves to its end, closes
+    /// the loops and completes the velocities. Changes the partition where it has become ill-conditioned.
     pub fn finish(&mut self, v_u_new: &[f64]) -> Result<(), MultibodyError> {
         self.finish_with_shift(v_u_new, &[])
     }
 
-    /// As [`finish`](Self::finish), and moves the independent positions by `shift` on the way, without touching their velocities:
-    /// a correction of penetration. `shift` is empty or has one entry for each independent velocity.
+    /// As [`finish`](Self::finish), and moves the independent positions by `shift` on the way, without
+    /// touching their velocities: a correction of penetration. `shift` is empty or has one entry for each
+    /// independent velocity.
     pub fn finish_with_shift(&mut self, v_u_new: &[f64], shift: &[f64]) -> Result<(), MultibodyError> {
         self.accept_velocity(v_u_new)?;
         let end = self.time + self.time_step;
-        // Dependent and prescribed velocities of q_m: good enough to predict from, since closure corrects the former.
+        // Dependent and prescribed velocities of q_m: good enough to predict from, since closure corrects the
+        // former.
         let Multibody { model, data, reduced, partition, coordinates, .. } = self;
         for (column, motion) in &model.prescribed {
             coordinates.v[*column] = motion.sample(end).velocity;
@@ -452,7 +459,8 @@ impl Multibody {
         Ok(())
     }
 
-    /// Between steps: moves the independent positions by `shift` and closes the loops. Independent velocities stay as they are.
+    /// Between steps: moves the independent positions by `shift` and closes the loops. Independent velocities
+    /// stay as they are.
     pub fn shift(&mut self, shift: &[f64]) -> Result<(), MultibodyError> {
         self.move_by(shift)?;
         self.close_loops()?;
@@ -463,7 +471,8 @@ impl Multibody {
         Ok(())
     }
 
-    /// Between steps: the operators for the machine as it stands, without forces, and with what it moves at as free velocity.
+    /// Between steps: the operators for the machine as it stands, without forces, and with what it moves at
+    /// as free velocity.
     pub fn stand(&mut self) -> Result<&ReducedOperators, MultibodyError> {
         let Multibody { model, data, reduced, partition, operators, coordinates, .. } = self;
         data.update_mass(model);
@@ -494,14 +503,14 @@ impl Multibody {
         Ok(())
     }
 
-    /// Twists of the current velocities, for whoever looks at the machine between steps.
+    /// Twists of the current velocities, for observers of the machine between steps.
     fn refresh(&mut self) {
         self.data.update_velocities(&self.model, &self.coordinates.v);
         self.velocity.copy_from_slice(&self.coordinates.v);
     }
 
-    /// `dv` of all coordinates at the current state without contacts, from (24) and (26), with prescribed accelerations
-    /// as given. For smooth motion and for checks; time stepping uses `reduce`.
+    /// `dv` of all coordinates at the current state without contacts, from (24) and (26), with prescribed
+    /// accelerations as given. For smooth motion and for checks; time stepping uses `reduce`.
     pub fn accelerations(&mut self) -> Result<DVector<f64>, MultibodyError> {
         let Multibody { model, data, reduced, partition, coordinates, .. } = self;
         reduced.update_map(model, data, partition)?;

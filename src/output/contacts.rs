@@ -5,6 +5,7 @@ use super::image::Image;
 use super::piece::{Array, LINES, Precision, VERTICES};
 use super::polydata::{Maker, PolyDataFile};
 use crate::geometry::Vec3;
+use crate::words::{choices, choices_or_none};
 use decomposition::Comm;
 use std::path::Path;
 
@@ -21,20 +22,22 @@ pub struct ContactRow {
     pub impulse: Vec3,
     /// m; negative in penetration.
     pub gap: f64,
-    /// Where a line of force begins and ends: the centres of mass; for a body without one (a wall), the contact point.
+    /// Where a line of force begins and ends: the centres of mass; for a body without one (a wall), the
+    /// contact point.
     pub centres: [Vec3; 2],
 }
 
-/// What stands for a contact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum ContactDrawing {
-    /// Every contact point as a point.
-    #[default]
-    Points,
-    /// Every pair of bodies as a line between their centres: force chains. Impulse and force are the pair's sums, normal
-    /// and gap those of its deepest point.
-    Chains,
+choices! {
+    /// What stands for a contact. Of a line, impulse and force are the pair's sums, normal and gap those of
+    /// its deepest point.
+    #[derive(Default)]
+    pub enum ContactDrawing {
+        #[default]
+        Points = "points", "every contact point, with normal, impulse and gap";
+        Chains = "chains", "a line between the centres of every touching pair: force chains";
+    }
 }
+choices_or_none!(ContactDrawing, "none", "not at all");
 
 #[derive(Clone, Copy, Debug)]
 pub struct ContactOptions {

@@ -1,11 +1,11 @@
 //! A fingerprint of the physical state that does not depend on how a run was arranged.
 //!
-//! Every body and every impulse is hashed by itself (xxh3, 128 bits, over the bits of its numbers) and the hashes are
-//! added, wrapping: the order of rows and their distribution over ranks drop out. Sections that other rooms add to the state
-//! count the same way. Time and step close the digest.
+//! Every body and every impulse is hashed by itself (xxh3, 128 bits, over the bits of its numbers) and the
+//! hashes are added, wrapping: the order of rows and their distribution over ranks drop out. Sections that
+//! other rooms add to the state count the same way. Time and step close the digest.
 //!
-//! Beside it goes a sum over what bodies are rather than do (shape, mass, group, material, kind of motion): it tells a spoilt file, and
-//! is no part of the digest, which compares states of one case.
+//! Beside it goes a sum over what bodies are rather than do (shape, mass, group, material, kind of motion):
+//! it detects a damaged file, and is no part of the digest, which compares states of one case.
 
 use super::ranks::gather;
 use super::state::ImpulseRow;
@@ -20,14 +20,14 @@ pub struct Digest {
     impulses: u128,
     sections: u128,
     /// What bodies are.
-    makings: u128,
+    properties: u128,
 }
 
 // Different seeds, so that a body can never stand for an impulse.
 const BODY_SEED: u64 = 1;
 const IMPULSE_SEED: u64 = 2;
 const SECTION_SEED: u64 = 3;
-const MAKINGS_SEED: u64 = 4;
+const PROPERTIES_SEED: u64 = 4;
 
 /// The sums as numbers that can be sent to another rank.
 pub type DigestParts = [u64; 8];
@@ -55,10 +55,11 @@ impl Digest {
             used = bytes.len();
         }
         self.bodies = self.bodies.wrapping_add(xxh3_128_with_seed(&bytes[..used], BODY_SEED));
-        let makings = (body.id, body.group, body.material, body.motion, body.mass, body.inertia, &body.shape);
+        let properties =
+            (body.id, body.group, body.material, body.motion, body.mass, body.inertia, &body.shape);
         // Writing to memory cannot fail.
-        let bytes = postcard::to_stdvec(&makings).unwrap_or_default();
-        self.makings = self.makings.wrapping_add(xxh3_128_with_seed(&bytes, MAKINGS_SEED));
+        let bytes = postcard::to_stdvec(&properties).unwrap_or_default();
+        self.properties = self.properties.wrapping_add(xxh3_128_with_seed(&bytes, PROPERTIES_SEED));
     }
 
     pub fn add_impulse(&mut self, row: &ImpulseRow) {
@@ -82,16 +83,16 @@ impl Digest {
         self.sections = self.sections.wrapping_add(xxh3_128_with_seed(&bytes, SECTION_SEED));
     }
 
-    /// Bodies, impulses, sections, makings.
+    /// Bodies, impulses, sections, properties.
     pub fn parts(&self) -> DigestParts {
-        let sums = [self.bodies, self.impulses, self.sections, self.makings];
+        let sums = [self.bodies, self.impulses, self.sections, self.properties];
         std::array::from_fn(|k| (sums[k / 2] >> (64 * (k % 2))) as u64)
     }
 
     /// Adds the sums of another rank.
     pub fn merge(&mut self, parts: DigestParts) {
         let whole = |k: usize| u128::from(parts[2 * k]) | u128::from(parts[2 * k + 1]) << 64;
-        let sums = [&mut self.bodies, &mut self.impulses, &mut self.sections, &mut self.makings];
+        let sums = [&mut self.bodies, &mut self.impulses, &mut self.sections, &mut self.properties];
         for (k, sum) in sums.into_iter().enumerate() {
             *sum = sum.wrapping_add(whole(k));
         }
@@ -115,8 +116,8 @@ impl Digest {
     }
 
     /// The sum over what bodies are, 32 hexadecimal digits.
-    pub(super) fn makings(&self) -> String {
-        format!("{:032x}", self.makings)
+    pub(super) fn properties(&self) -> String {
+        format!("{:032x}", self.properties)
     }
 }
 

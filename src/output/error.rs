@@ -44,10 +44,11 @@ impl OutputError {
     }
 }
 
-/// Keeps the first error and lets the work go on.
+/// Keeps the first error and lets the work continue.
 ///
-/// Writing is collective: a rank that stopped at its first error would leave the others waiting for it for ever. So
-/// every rank makes every call, keeps what went wrong, and [`super::ranks::agree`] tells all of them at the end.
+/// Writing is collective: a rank that stopped at its first error would leave the others waiting for it for
+/// ever. So every rank makes every call, keeps what went wrong, and [`super::ranks::agree`] gives it to all
+/// of them at the end.
 #[derive(Debug, Default)]
 pub(super) struct FirstError(Option<OutputError>);
 

@@ -1,57 +1,92 @@
 //! `bodies.vtkhdf`: every body in its true shape, step by step, with arrays on its points.
 //!
-//! Polyhedra are drawn as their faces, spheres as triangles or as single points with a `radius`, half-spaces as a square
-//! a little larger than the domain. Arrays stand on points, not on cells, so that one mechanism serves surfaces
-//! and glyphs. Every body is given by exactly one rank (fixed and kinematic ones, that all ranks hold, by rank 0, say).
+//! Polyhedra are drawn as their faces, spheres as triangles or as single points with a `radius`, half-spaces
+//! as a square a little larger than the domain. Arrays stand on points, not on cells, so that one mechanism
+//! serves surfaces and glyphs. Every body is given by exactly one rank (fixed and kinematic ones, that all
+//! ranks hold, by rank 0, say).
 
 use super::error::OutputError;
 use super::image::Image;
-use super::piece::{Array, POLYGONS, Piece, Precision, VERTICES};
+use super::piece::{Array, POLYGONS, Piece, Precision, VERTICES, Values};
 use super::polydata::{Maker, PolyDataFile};
 use crate::geometry::icosphere::Icosphere;
 use crate::geometry::{Aabb, Convex, Drawing, Pose, Vec3};
 use crate::scene::Body;
+use crate::words::{Choose, choices};
 use decomposition::Comm;
 use std::path::Path;
 
-/// How spheres appear.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spheres {
-    /// As triangles: 12, 42, 162, 642 points for refinement 0, 1, 2, 3.
-    Surface { refinement: u32 },
-    /// As one point each, with a `radius` array for glyphs: for very many.
-    Points,
+choices! {
+    /// How spheres are drawn. A sphere that is a point has its `radius` in an array, for glyphs.
+    pub enum Spheres {
+        Surface = "surface", "as triangles";
+        Points = "points", "as one point each with a radius, for very many";
+    }
 }
 
-/// An array that can be written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BodyField {
-    Id,
-    Group,
-    Velocity,
-    AngularVelocity,
-    Speed,
+/// What a field holds for a body.
+enum FieldValue {
+    Integer(fn(&Body) -> i64),
+    Real(fn(&Body) -> f64),
+    Vector(fn(&Body) -> Vec3),
+}
+
+/// Declares the fields, one entry each: variant, word of the case file and name of the array, meaning, unit,
+/// value.
+macro_rules! body_fields {
+    ($($variant:ident = $name:literal, $about:literal, $unit:literal, $kind:ident($value:expr);)+) => {
+        choices! {
+            /// An array on the points of bodies.
+            pub enum BodyField { $($variant = $name, concat!($about, $unit);)+ }
+        }
+
+        impl BodyField {
+            fn value(self) -> FieldValue {
+                match self { $(BodyField::$variant => FieldValue::$kind($value)),+ }
+            }
+        }
+    };
+}
+
+body_fields! {
+    Id = "id", "global number of the body", "", Integer(|body| body.id.0 as i64);
+    Group = "group", "number of the [[body]] or [[grains]] that it came from", "", Integer(|body| i64::from(body.group));
+    Velocity = "velocity", "of the centre of mass, ", "m/s", Vector(|body| body.velocity);
+    AngularVelocity = "angular_velocity", "", "rad/s", Vector(|body| body.angular_velocity);
+    Speed = "speed", "magnitude of the velocity, ", "m/s", Real(|body| body.velocity.norm());
 }
 
 impl BodyField {
-    pub const ALL: [BodyField; 5] =
-        [BodyField::Id, BodyField::Group, BodyField::Velocity, BodyField::AngularVelocity, BodyField::Speed];
-
     fn array(self) -> Array {
-        let (name, components, integer) = match self {
-            BodyField::Id => ("id", 1, true),
-            BodyField::Group => ("group", 1, true),
-            BodyField::Velocity => ("velocity", 3, false),
-            BodyField::AngularVelocity => ("angular_velocity", 3, false),
-            BodyField::Speed => ("speed", 1, false),
+        let (components, integer) = match self.value() {
+            FieldValue::Integer(_) => (1, true),
+            FieldValue::Real(_) => (1, false),
+            FieldValue::Vector(_) => (3, false),
         };
-        Array { name, components, integer }
+        Array { name: self.name(), components, integer }
+    }
+
+    /// Adds the value of a body to an array, `count` times.
+    fn add(self, body: &Body, count: u64, values: &mut Values) {
+        match self.value() {
+            FieldValue::Integer(value) => (0..count).for_each(|_| values.push_integer(value(body))),
+            FieldValue::Real(value) => {
+                let value = value(body);
+                (0..count).for_each(|_| values.push(value));
+            }
+            FieldValue::Vector(value) => {
+                let value = value(body);
+                (0..count).for_each(|_| values.extend(value.as_slice()));
+            }
+        }
     }
 }
 
 #[derive(Clone, Debug)]
 pub struct BodyOptions {
     pub spheres: Spheres,
+    /// Of the surface of a sphere: 12, 42, 162, 642 points for 0, 1, 2, 3.
+    pub refinement: u32,
     pub fields: Vec<BodyField>,
     pub precision: Precision,
     /// Deflate level 1–9, 0 for none.
@@ -63,7 +98,8 @@ pub struct BodyOptions {
 impl Default for BodyOptions {
     fn default() -> Self {
         Self {
-            spheres: Spheres::Surface { refinement: 2 },
+            spheres: Spheres::Surface,
+            refinement: 2,
             fields: BodyField::ALL.to_vec(),
             precision: Precision::Single,
             compression: 4,
@@ -104,7 +140,7 @@ impl BodyFile {
         });
         let mut arrays: Vec<Array> = options.fields.iter().map(|field| field.array()).collect();
         let refinement = match options.spheres {
-            Spheres::Surface { refinement } => refinement,
+            Spheres::Surface => options.refinement,
             Spheres::Points => {
                 arrays.push(Array { name: "radius", components: 1, integer: false });
                 0
@@ -159,7 +195,7 @@ impl BodyFile {
                 let point = piece.point(&pose.position);
                 piece.cells[VERTICES].push([point]);
             }
-            (Drawing::Sphere { radius }, Spheres::Surface { .. }) => {
+            (Drawing::Sphere { radius }, Spheres::Surface) => {
                 for vertex in &self.sphere.vertices {
                     piece.point(&pose.point(&(vertex * radius)));
                 }
@@ -190,15 +226,7 @@ impl BodyFile {
     fn describe(&self, piece: &mut Piece, body: &Body, convex: &Convex, before: u64) {
         let count = piece.point_count() - before;
         for (field, values) in self.options.fields.iter().zip(&mut piece.data) {
-            for _ in 0..count {
-                match field {
-                    BodyField::Id => values.push_integer(body.id.0 as i64),
-                    BodyField::Group => values.push_integer(i64::from(body.group)),
-                    BodyField::Velocity => values.extend(body.velocity.as_slice()),
-                    BodyField::AngularVelocity => values.extend(body.angular_velocity.as_slice()),
-                    BodyField::Speed => values.push(body.velocity.norm()),
-                }
-            }
+            field.add(body, count, values);
         }
         if let Some(radii) = piece.data.get_mut(self.options.fields.len()) {
             let radius = if let Drawing::Sphere { radius } = convex.drawing() { radius } else { 0.0 };
@@ -207,7 +235,8 @@ impl BodyFile {
     }
 }
 
-/// The corners of a square in the boundary plane of a half-space, opposite the domain's centre and as wide as its diagonal.
+/// The corners of a square in the boundary plane of a half-space, opposite the domain's centre and as wide as
+/// its diagonal.
 fn square(pose: &Pose, domain: &Aabb) -> [Vec3; 4] {
     let centre = pose.inverse_point(&((domain.min + domain.max) / 2.0));
     let half = (domain.max - domain.min).norm() / 2.0;

@@ -1,9 +1,11 @@
-//! Tables in HDF5 files that all ranks extend together: the one mechanism under frames, contacts, series and state.
+//! Tables in HDF5 files that all ranks extend together: the one mechanism under frames, contacts, series and
+//! state.
 //!
-//! A *table* is a chunked dataset of rows that can grow. [`Table::append`] is collective: every rank gives its rows
-//! (maybe none), they follow each other in rank order. With several ranks the file is opened through MPI-IO and the
-//! transfer is collective, which the high-level `hdf5` crate does not offer: it passes `H5P_DEFAULT` to `H5Dwrite`.
-//! Reading is independent: each rank opens the file for itself and reads the rows it wants.
+//! A *table* is a chunked dataset of rows that can grow. [`Table::append`] is collective: every rank gives
+//! its rows (maybe none), they follow each other in rank order. With several ranks the file is opened through
+//! MPI-IO and the transfer is collective, which the high-level `hdf5` crate does not offer: it passes
+//! `H5P_DEFAULT` to `H5Dwrite`. Reading is independent: each rank opens the file for itself and reads the
+//! rows it wants.
 
 use super::error::OutputError;
 use super::ranks::Rows;
@@ -23,7 +25,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 unsafe extern "C" {
-    // Missing from hdf5-metno-sys 0.12. Both answers are 0 when the last transfer with this list was collective.
+    // Missing from hdf5-metno-sys 0.12. Both answers are 0 when the last transfer with this list was
+    // collective.
     fn H5Pget_mpio_no_collective_cause(
         list: hid_t,
         local: *mut u32,
@@ -53,8 +56,9 @@ pub(super) struct SharedFile {
     causes: Cell<u32>,
 }
 
-/// Metadata stay in memory until the file is closed. HDF5 ages them out by counts of accesses, which differ from rank to rank, and reads
-/// them again collectively: a rank that still had an object header would not take part, and all would wait for ever.
+/// Metadata stay in memory until the file is closed. HDF5 ages them out by counts of accesses, which differ
+/// from rank to rank, and reads them again collectively: a rank that still had an object header would not
+/// take part, and all would wait for ever.
 fn keep_metadata() -> MetadataCacheConfig {
     MetadataCacheConfig {
         evictions_enabled: false,
@@ -66,7 +70,8 @@ fn keep_metadata() -> MetadataCacheConfig {
 }
 
 impl SharedFile {
-    /// Collective: creates or replaces `path`. A user block (a multiple of 512 bytes, or 0) precedes the HDF5 data.
+    /// Collective: creates or replaces `path`. A user block (a multiple of 512 bytes, or 0) precedes the HDF5
+    /// data.
     pub fn create(path: &Path, comm: &dyn Comm, user_block: u64) -> Result<Self, OutputError> {
         Self::make(path, comm, "create", |options| {
             if user_block > 0 {
@@ -76,7 +81,8 @@ impl SharedFile {
         })
     }
 
-    /// Collective: creates or replaces the file [`aside`] of `path`, which it speaks of under the name it will have.
+    /// Collective: creates or replaces the file [`aside`] of `path`, which it speaks of under the name it
+    /// will have.
     pub fn create_aside(path: &Path, comm: &dyn Comm) -> Result<Self, OutputError> {
         let created = Self::create(&aside(path), comm, 0)?;
         Ok(Self { path: path.to_path_buf(), ..created })
@@ -167,8 +173,8 @@ pub(super) struct Storage {
     pub compression: u8,
 }
 
-/// Chunks hold one batch of rows if they can, but at least a page and at most 1 MiB, so that neither many small steps
-/// nor one large one makes HDF5 handle many chunks.
+/// Chunks hold one batch of rows if they can, but at least a page and at most 1 MiB, so that neither many
+/// small steps nor one large one makes HDF5 handle many chunks.
 fn chunk_rows(row_bytes: usize, typical_rows: u64) -> usize {
     let (least, most) = (4096 / row_bytes, (1 << 20) / row_bytes);
     usize::try_from(typical_rows)
@@ -186,7 +192,8 @@ pub(super) struct Table {
     components: Option<usize>,
     rows: u64,
     chunk_rows: u64,
-    /// Where the chunks that are full stand in the file, in the order of their rows: address and size in bytes.
+    /// Where the chunks that are full stand in the file, in the order of their rows: address and size in
+    /// bytes.
     full_chunks: Vec<[u64; 2]>,
 }
 
@@ -224,9 +231,10 @@ impl Table {
         let error = || OutputError::hdf5(file.path(), format!("create the dataset {name}"));
         let width = components.unwrap_or(1).max(1);
         let chunk = chunk_rows(width * size_of::<T>(), storage.typical_rows);
-        // Space as soon as a table grows, as several ranks need it, also in files that one rank begins and several continue: HDF5 keeps with
-        // the dataset how it is done. Rows are written right after, so nothing need be filled in before; but a compressed chunk that
-        // was never filled cannot be read, and adding to it fails.
+        // Space as soon as a table grows, as several ranks need it, also in files that one rank begins and
+        // several continue: HDF5 keeps with the dataset how it is done. Rows are written right after, so
+        // nothing need be filled in before; but a compressed chunk that was never filled cannot be read, and
+        // adding to it fails.
         let builder = parent.new_dataset::<T>().alloc_time(Some(AllocTime::Early));
         let builder = match storage.compression {
             0 => builder.fill_time(FillTime::Never),
@@ -242,7 +250,8 @@ impl Table {
         Ok(Self { dataset, path, kind, components, rows: 0, chunk_rows, full_chunks: Vec::new() })
     }
 
-    /// Where the rows stand that no later `append` touches: address and size of each full chunk. Every rank asks, after a flush.
+    /// Where the rows stand that no later `append` touches: address and size of each full chunk. Every rank
+    /// asks, after a flush.
     pub fn full_chunks(&mut self) -> Result<&[[u64; 2]], OutputError> {
         let full = self.rows / self.chunk_rows;
         for chunk in self.full_chunks.len() as u64..full {
@@ -312,7 +321,8 @@ impl Table {
             h5check(unsafe { H5Dset_extent(self.dataset.id(), extent.as_ptr()) })?;
             let (memory, target) = select(&self.dataset, self.components, rows)?;
             let (kind, list) = (self.kind.id(), file.transfer());
-            // SAFETY: `values` has the type `kind` and, checked by `append`, as many elements as `memory` selects.
+            // SAFETY: `values` has the type `kind` and, checked by `append`, as many elements as `memory`
+            // selects.
             h5check(unsafe {
                 H5Dwrite(self.dataset.id(), kind, memory.0, target.0, list, values.as_ptr().cast())
             })?;

@@ -1,18 +1,18 @@
 //! Undoing what was added to a growing HDF5 file, even if a kill interrupted the adding.
 //!
-//! HDF5 1.10 changes its own bookkeeping (superblock, headers, chunk indices) in place and in no order that a kill
-//! could respect: a file whose writer died in the middle of a step may not open any more. But the rows of a full chunk are never touched
-//! again. So the file as it is after a flush is given by
+//! HDF5 1.10 changes its own bookkeeping (superblock, headers, chunk indices) in place and in no order that a
+//! kill could respect: a file whose writer died in the middle of a step may not open any more. But the rows
+//! of a full chunk are never touched again. So the file as it is after a flush is given by
 //!
 //! ```text
 //! its length, and the bytes of everything that is not a full chunk:
 //! bookkeeping, the last and partly filled chunk of every table, space that is free
 //! ```
 //!
-//! which is little, however long the file: at most one chunk (1 MiB) a table, and some ten bytes for each full chunk. A checkpoint holds
-//! this *image*; putting it back gives the file of that moment, byte by byte where it matters, whatever has been added since, and may
-//! itself be interrupted and done again. It holds as long as the file has only been added to since, or put back to a later image
-//! and added to from there.
+//! which is little, however long the file: at most one chunk (1 MiB) a table, and some ten bytes for each
+//! full chunk. A checkpoint holds this *image*; putting it back gives the file of that moment, byte by byte
+//! where it matters, whatever has been added since, and may itself be interrupted and done again. It holds as
+//! long as the file has only been added to since, or put back to a later image and added to from there.
 
 use super::error::OutputError;
 use serde::{Deserialize, Serialize};
@@ -100,7 +100,8 @@ mod tests {
         (times, read("Points").read_raw().unwrap(), read("Polygons/Connectivity").read_raw().unwrap())
     }
 
-    /// A file with two steps and its image; then more steps, and the bytes outside full chunks spoiled as a kill might.
+    /// A file with two steps and its image; then more steps, and the bytes outside full chunks spoiled as a
+    /// kill might.
     #[test]
     fn whatever_was_added_is_undone() {
         let directory = directory("image");
@@ -135,7 +136,7 @@ mod tests {
             image.restore(&path).unwrap();
             image.restore(&path).unwrap(); // once more does no harm
             assert_eq!(steps(&path), expected);
-            // It goes on from there.
+            // It continues from there.
             let mut file = BodyFile::open(&path, &Solo, options).unwrap();
             assert_eq!(file.steps(), 3);
             write(&mut file, &mut bodies, 3);

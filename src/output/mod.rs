@@ -1,4 +1,5 @@
-//! Results in files: frames that ParaView opens, contact networks, time series, the final state. The only user of hdf5.
+//! Results in files: frames that ParaView opens, contact networks, time series, the final state. The only
+//! user of hdf5.
 
 pub mod contacts;
 pub mod digest;

@@ -1,8 +1,8 @@
 //! Bodies as columns of numbers, and back, to the last bit.
 //!
-//! Shapes are nested lists (bodies have parts, parts have vertices, faces and edges, faces have corners). Each level is
-//! a table; a row names the first of its children and how many there are, and children of consecutive rows are
-//! consecutive. So any range of bodies finds its own rows in every table.
+//! Shapes are nested lists (bodies have parts, parts have vertices, faces and edges, faces have corners).
+//! Each level is a table; a row names the first of its children and how many there are, and children of
+//! consecutive rows are consecutive. So any range of bodies finds its own rows in every table.
 
 use crate::geometry::{Columns, Convex, Edge, Face, Part, Polyhedron, Pose, Quat, Shape, Vec3};
 use crate::scene::{Anchor, Body, BodyId, Motion};
@@ -163,7 +163,8 @@ impl Packed {
         }
     }
 
-    /// Precondition: all columns of a level are as long as its rows, and the ranges of the children cover their tables.
+    /// Precondition: all columns of a level are as long as its rows, and the ranges of the children cover
+    /// their tables.
     pub fn unpack(&self) -> Result<Vec<Body>, String> {
         let mut known = HashMap::new();
         let mut parts = Vec::with_capacity(self.part_kind.len());

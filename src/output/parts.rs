@@ -5,7 +5,8 @@ use super::ranks::Rows;
 /// A file that says it has more is damaged.
 pub(super) const MOST_PARTS: usize = 1 << 24;
 
-/// Which ranks make up which part, from the counts of all ranks: points, changes, cells and connectivity of each kind.
+/// Which ranks make up which part, from the counts of all ranks: points, changes, cells and connectivity of
+/// each kind.
 #[derive(Clone, Copy)]
 pub(super) struct Parts<'a> {
     pub all: &'a [[u64; 10]],
@@ -37,7 +38,8 @@ impl Parts<'_> {
         sums
     }
 
-    /// Offsets of cells that a rank writes: one for each, one for the beginning of each part, and the last rank those of empty parts.
+    /// Offsets of cells that a rank writes: one for each, one for the beginning of each part, and the last
+    /// rank those of empty parts.
     pub fn offsets(&self, rank: usize, k: usize) -> Rows {
         let ranks = self.all.len();
         let empty = self.count.saturating_sub(ranks) as u64;
@@ -53,7 +55,8 @@ impl Parts<'_> {
 mod tests {
     use super::*;
 
-    /// Any number of ranks continues any number of parts: every row has one writer, and every part one beginning.
+    /// Any number of ranks continues any number of parts: every row has one writer, and every part one
+    /// beginning.
     #[test]
     fn rows_follow_each_other_and_parts_begin_once() {
         for ranks in 1..=7usize {

@@ -1,15 +1,16 @@
-//! What one rank adds to one step of a frame file: points, cells and arrays on the points, as columns of numbers.
+//! What one rank adds to one step of a frame file: points, cells and arrays on the points, as columns of
+//! numbers.
 
 use xxhash_rust::xxh3::xxh3_128;
 
-/// How real numbers are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Precision {
-    /// f32: enough to look at.
-    #[default]
-    Single,
-    /// f64.
-    Double,
+crate::words::choices! {
+    /// How real numbers are stored.
+    #[derive(Default)]
+    pub enum Precision {
+        #[default]
+        Single = "f32", "single precision";
+        Double = "f64", "double precision";
+    }
 }
 
 /// Places in [`Piece::cells`], in the order of the layout's tables of offsets; strips are the fourth.

@@ -8,18 +8,20 @@
 //!     CellOffsets, ConnectivityIdOffsets [steps, 4]  PointDataOffsets/<array> [steps]
 //! ```
 //!
-//! Every step names the rows where its parts, points, cells and arrays begin. What has not changed on any rank since it
-//! was last written is not written again: the step points at the old rows. `NSteps` is raised last, so a reader of a
-//! file whose writer was killed sees whole steps only.
+//! Every step names the rows where its parts, points, cells and arrays begin. What has not changed on any
+//! rank since it was last written is not written again: the step points at the old rows. `NSteps` is raised
+//! last, so a reader of a file whose writer was killed sees whole steps only.
 //!
-//! `Offsets` begins with one value that no step uses. VTK finds a part's offsets behind those of all parts before, each one
-//! longer than its number of cells. VTK 9.3 takes the number of parts before from `PartOffsets`; 9.4 to 9.7 count parts only
-//! until their cells add up to `CellOffsets`, and so stop short of empty parts at the end of a step and read the wrong
-//! offsets, without a word. `CellOffsets` one larger than any such sum makes both count alike.
+//! `Offsets` begins with one value that no step uses. VTK finds a part's offsets behind those of all parts
+//! before, each one longer than its number of cells. VTK 9.3 takes the number of parts before from
+//! `PartOffsets`; 9.4 to 9.7 count parts only until their cells add up to `CellOffsets`, and so stop short of
+//! empty parts at the end of a step and read the wrong offsets, without a word. `CellOffsets` one larger than
+//! any such sum makes both count alike.
 
 //!
-//! All steps have as many parts as the first: VTK (9.3 to 9.7) reads every step with the number of parts of the first and leaves the
-//! others out, without a word. If more ranks continue a file, neighbours share a part; if fewer, the last parts are empty.
+//! All steps have as many parts as the first: VTK (9.3 to 9.7) reads every step with the number of parts of
+//! the first and leaves the others out, without a word. If more ranks continue a file, neighbours share a
+//! part; if fewer, the last parts are empty.
 
 use super::error::{FirstError, OutputError};
 use super::hyperslab::{SharedFile, Storage, Table, read_all};
@@ -79,7 +81,8 @@ pub(super) struct PolyDataFile {
     tables: Option<Tables>,
     spare: Option<Piece>,
     broken: bool,
-    /// Whether this rank has to give the file its name, which it gets with its first step: nobody ever finds an empty one.
+    /// Whether this rank has to give the file its name, which it gets with its first step: nobody ever finds
+    /// an empty one.
     to_be_named: bool,
     /// Last, because closing it closes what is in it.
     file: SharedFile,
@@ -120,8 +123,8 @@ impl PolyDataFile {
         })
     }
 
-    /// Collective: opens a whole file in order to add steps to it; an error if it holds other arrays. The next step is written in full,
-    /// whatever has not changed since the last one.
+    /// Collective: opens a whole file in order to add steps to it; an error if it holds other arrays. The
+    /// next step is written in full, whatever has not changed since the last one.
     pub fn open(
         path: &Path,
         comm: &dyn Comm,
@@ -168,8 +171,8 @@ impl PolyDataFile {
         })
     }
 
-    /// Collective: what is needed to make the file again what it is now, however it is added to later and wherever a kill
-    /// interrupts that. Rank 0 gets it.
+    /// Collective: what is needed to make the file again what it is now, however it is added to later and
+    /// wherever a kill interrupts that. Rank 0 gets it.
     pub fn image(&mut self, comm: &dyn Comm) -> Result<Option<Image>, OutputError> {
         if self.broken {
             let problem = "cannot be continued after a restart: a step failed";
@@ -188,8 +191,8 @@ impl PolyDataFile {
         agree(comm, path, "read", image)
     }
 
-    /// An empty piece, to be filled and given to [`write`](Self::write). It has the room of the last one: a million points would
-    /// otherwise be copied many times while their lists grow.
+    /// An empty piece, to be filled and given to [`write`](Self::write). It has the room of the last one: a
+    /// million points would otherwise be copied many times while their lists grow.
     pub fn piece(&mut self) -> Piece {
         let mut piece = self.spare.take().unwrap_or_else(|| Piece::new(self.precision, &self.arrays));
         piece.clear();
@@ -207,8 +210,8 @@ impl PolyDataFile {
 
     /// Collective: adds a step made of the pieces of all ranks, and flushes.
     ///
-    /// After an error the file keeps the steps it had and takes no more, except when there was no space on the disk:
-    /// then nothing was begun.
+    /// After an error the file keeps the steps it had and takes no more, except when there was no space on
+    /// the disk: then nothing was begun.
     pub fn write(&mut self, comm: &dyn Comm, time: f64, piece: Piece) -> Result<(), OutputError> {
         if self.broken {
             return Err(OutputError::misuse(self.file.path(), "no more steps: an earlier one failed"));
@@ -278,7 +281,7 @@ impl PolyDataFile {
         }
         step.offsets(tables, time);
         fingerprints.remember(tables);
-        // Rows reach the file before the number that makes readers look at them.
+        // Rows reach the file before the number that makes them visible to readers.
         errors.keep(self.file.flush());
         agree(comm, self.file.path(), "write a step", errors.into_result())?;
         self.steps += 1;
@@ -375,7 +378,8 @@ impl Step<'_> {
             if topology.offsets.rows() == 0 {
                 self.on_root(&mut topology.offsets, &[0]);
             }
-            // A step finds its offsets at cell offset + part offset, since each part has one offset more than cells.
+            // A step finds its offsets at cell offset + part offset, since each part has one offset more than
+            // cells.
             tables.topology_rows.1[kind] = (topology.offsets.rows() - topology.cells.rows()) as i64;
             tables.topology_rows.2[kind] = topology.connectivity.rows() as i64;
             self.rows_on_root(&mut topology.cells, &parts.sums(2 + kind), parts.count);
@@ -483,7 +487,8 @@ impl Tables {
         let integers = |name: &str, width: Option<usize>, rows: u64| {
             table::<i64>(file, group, name, width, storage(rows))
         };
-        // A row or a few each step: not worth compressing, which would make HDF5 read and write a whole chunk for each.
+        // A row or a few each step: not worth compressing, which would make HDF5 read and write a whole chunk
+        // for each.
         let few = |name: &str, width: Option<usize>, rows: u64| {
             let plain = storage(rows).map(|storage| Storage { compression: 0, ..storage });
             table::<i64>(file, group, name, width, plain)

@@ -60,7 +60,8 @@ pub(super) fn agree<T>(
     }
 }
 
-/// The rows that a rank reads of a table with `rows` rows: contiguous, together all, sizes equal to within one.
+/// The rows that a rank reads of a table with `rows` rows: contiguous, together all, sizes equal to within
+/// one.
 pub fn share(rows: u64, rank: usize, size: usize) -> Range<u64> {
     let (size, rank) = (size as u64, rank as u64);
     let (each, left) = (rows / size, rows % size);

@@ -19,7 +19,7 @@ pub struct StateFile {
     header: StateHeader,
     /// What the writer found; none in format 1.
     digest: Option<String>,
-    makings: Option<String>,
+    properties: Option<String>,
     /// Names, and hashes of their bytes where the writer gave them.
     attachments: Vec<(String, Option<String>)>,
     bodies: Group,
@@ -56,7 +56,7 @@ impl StateFile {
             path: path.to_path_buf(),
             header,
             digest: text.digest,
-            makings: text.makings,
+            properties: text.properties,
             attachments: text.attachments.into_iter().zip(hashes).collect(),
             body_count: row_count(path, &open(path, &bodies, "id")?, None)?,
             impulse_count: row_count(path, &open(path, &impulses, "ids")?, Some(2))?,
@@ -101,10 +101,11 @@ impl StateFile {
         self.digest.clone()
     }
 
-    /// An error unless what was read is what was written. `found` counts every body, impulse and section of the file once; the seal
-    /// finds damage by accident, this also finds what a wrong program did and sealed again.
+    /// An error unless what was read is what was written. `found` counts every body, impulse and section of
+    /// the file once; the seal finds damage by accident, this also finds what a wrong program did and sealed
+    /// again.
     pub fn check_digest(&self, found: &Digest) -> Result<String, OutputError> {
-        if self.makings.as_ref().is_some_and(|written| *written != found.makings()) {
+        if self.properties.as_ref().is_some_and(|written| *written != found.properties()) {
             let problem =
                 "holds bodies of other shapes, masses, groups, materials or kinds than were written";
             return Err(OutputError::damaged(&self.path, problem));
@@ -247,7 +248,8 @@ fn read_header(path: &Path, file: &File) -> Result<(StateHeader, HeaderText), Ou
     Ok((header, parsed))
 }
 
-/// The digest of a state file: one line that depends on the physical state only. Holds some thousand bodies at a time.
+/// The digest of a state file: one line that depends on the physical state only. Holds some thousand bodies
+/// at a time.
 pub fn digest(path: &Path) -> Result<String, OutputError> {
     const ROWS: u64 = 1 << 14;
     let file = StateFile::open(path, &Solo)?;

@@ -49,7 +49,8 @@ pub fn tetrahedron(size: f64) -> Arc<Polyhedron> {
     Arc::new(Polyhedron { vertices, faces, edges, bounding_radius: size * 3.0_f64.sqrt() })
 }
 
-/// A body of every kind in turn, with numbers that use all their bits, among them -0, a denormal and infinity.
+/// A body of every kind in turn, with numbers that use all their bits, among them -0, a denormal and
+/// infinity.
 pub fn body(id: u64) -> Body {
     let x = id as f64;
     let turn = Quat::from_euler_angles(0.1 * x, 0.7 - x, x / 3.0);

@@ -1,4 +1,5 @@
-//! Reading a packing that another program wrote: convex bodies by their vertices, with a loose and a settled state.
+//! Reading a packing that another program wrote: convex bodies by their vertices, with a loose and a settled
+//! state.
 //!
 //! ```text
 //! verts[n, m, 3]     vertices of each body in its own frame (centre of mass, principal axes), m

@@ -1,4 +1,5 @@
-//! The seal of a state file: 512 bytes before the HDF5 data that say what the file is and whether it is whole.
+//! The seal of a state file: 512 bytes before the HDF5 data that say what the file is and whether it is
+//! whole.
 //!
 //! ```text
 //! 0  "breccia state\0\0\0"    16 bytes
@@ -8,8 +9,8 @@
 //! 48 zeros
 //! ```
 //!
-//! HDF5 skips such a user block. The sum is checked before HDF5 sees the file, because that library may crash on a
-//! damaged one; and it is a sum over blocks so that the ranks can share the reading.
+//! HDF5 skips such a user block. The sum is checked before HDF5 sees the file, because that library may crash
+//! on a damaged one; and it is a sum over blocks so that the ranks can share the reading.
 
 use super::error::OutputError;
 use super::ranks::{agree, gather, share};

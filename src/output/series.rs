@@ -1,8 +1,9 @@
 //! Time series: named columns that grow by a row each step, in HDF5 and as a CSV twin.
 //!
-//! Rank 0 writes both by itself: the numbers are already the same on every rank, so there is nothing to collect. The
-//! CSV file holds the shortest decimal numbers that read back to the same bits, and survives a kill at any moment with at most
-//! a torn last line. So it is what a restart goes by: cut where the checkpoint says, and the HDF5 file made anew from it.
+//! Rank 0 writes both by itself: the numbers are already the same on every rank, so there is nothing to
+//! collect. The CSV file holds the shortest decimal numbers that read back to the same bits, and survives a
+//! kill at any moment with at most a torn last line. So it is what a restart goes by: cut where the
+//! checkpoint says, and the HDF5 file made anew from it.
 
 use super::error::OutputError;
 use super::hyperslab::{SharedFile, Storage, Table};
@@ -88,8 +89,8 @@ pub struct SeriesPosition {
 const MOST_WAITING_ROWS: usize = 1 << 16;
 
 impl Series {
-    /// Creates or replaces `path` (HDF5) and its twin with the extension `csv`. Rows reach the files in batches of
-    /// `batch_rows`.
+    /// Creates or replaces `path` (HDF5) and its twin with the extension `csv`. Rows reach the files in
+    /// batches of `batch_rows`.
     pub fn create(
         path: &Path,
         comm: &dyn Comm,
@@ -102,7 +103,8 @@ impl Series {
         Ok(Self::with(path, columns, batch_rows, 0, files))
     }
 
-    /// Goes on where the files were at `position`, which rank 0 knows: what came later is cut off. An error if they have other columns.
+    /// Goes on where the files were at `position`, which rank 0 knows: what came later is cut off. An error
+    /// if they have other columns.
     pub fn resume(
         path: &Path,
         comm: &dyn Comm,

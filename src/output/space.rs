@@ -1,8 +1,9 @@
 //! Refusing to start what the disk cannot hold.
 //!
-//! A write that runs out of space inside HDF5 cannot be repaired: on one rank (HDF5 1.10.8) the library crashes when it closes
-//! the file at the end of the program, on several the ranks wait for each other inside MPI-IO for ever. Both were seen on a
-//! tmpfs of 24 MB. So the space is looked up first; all ranks get the error and the file stays as it was.
+//! A write that runs out of space inside HDF5 cannot be repaired: on one rank (HDF5 1.10.8) the library
+//! crashes when it closes the file at the end of the program, on several the ranks wait for each other inside
+//! MPI-IO for ever. Both were seen on a tmpfs of 24 MB. So the free space is queried first; all ranks get the
+//! error and the file stays as it was.
 
 use super::error::OutputError;
 use super::ranks::agree;
@@ -14,7 +15,8 @@ const RESERVE: u64 = 8 << 20;
 
 /// Collective: an error unless `bytes` of rows, before compression, surely fit beside `path`.
 ///
-/// Tables grow by whole chunks, and a chunk is at most about twice the rows of a batch: three times the bytes are enough.
+/// Tables grow by whole chunks, and a chunk is at most about twice the rows of a batch: three times the bytes
+/// are enough.
 pub(super) fn require(comm: &dyn Comm, path: &Path, bytes: u64) -> Result<(), OutputError> {
     let enough = if comm.rank() == 0 { require_here(path, bytes) } else { Ok(()) };
     agree(comm, path, "write", enough)
@@ -23,7 +25,7 @@ pub(super) fn require(comm: &dyn Comm, path: &Path, bytes: u64) -> Result<(), Ou
 /// The same for a file that one rank writes alone.
 pub(super) fn require_here(path: &Path, bytes: u64) -> Result<(), OutputError> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // A directory that cannot be asked gets the benefit of the doubt: opening the file will tell.
+    // A directory that cannot be asked gets the benefit of the doubt: opening the file will show.
     let Ok(disk) = rustix::fs::statvfs(directory) else { return Ok(()) };
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
     let needed = bytes.saturating_mul(3).saturating_add(RESERVE);

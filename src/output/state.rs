@@ -5,13 +5,13 @@
 //! /header  JSON text: code version, hash of the case, digest, names of groups, materials, sections, attachments
 //! /case    text      /time, /step  one number each
 //! /sections/<name>     bytes that belong to the physical state, known to their makers only: machines
-//! /attachments/<name>  bytes that do not: what a restart needs to go on with the files of a run
+//! /attachments/<name>  bytes that do not: what a restart needs to continue the files of a run
 //! /bodies/…  /parts/…  /polyhedra/…  (see `pack`)
 //! /impulses/{ids[n,2], parts[n,2], feature[n], impulse[n,3]}
 //! ```
 //!
-//! It is written under another name, flushed, closed, sealed, forced to the disk and only then renamed: whoever finds
-//! the file finds a whole one. Rows stand in rank order; no reader may depend on their order.
+//! It is written under another name, flushed, closed, sealed, forced to the disk and only then renamed:
+//! whoever finds the file finds a whole one. Rows stand in rank order; no reader may depend on their order.
 
 use super::digest::Digest;
 use super::error::{FirstError, OutputError};
@@ -39,7 +39,8 @@ pub struct StateHeader {
     pub groups: Vec<String>,
     /// `Body::material` counts these.
     pub materials: Vec<String>,
-    /// Parts of the physical state that other rooms encode: machine coordinates, controller phases. They count in the digest.
+    /// Parts of the physical state that other rooms encode: machine coordinates, controller phases. They
+    /// count in the digest.
     pub sections: Vec<(String, Vec<u8>)>,
 }
 
@@ -71,7 +72,8 @@ pub(super) struct HeaderText {
     pub attachments: Vec<String>,
     /// What bodies are, see [`Digest`]; none before version 0.1.
     #[serde(default)]
-    pub makings: Option<String>,
+    #[serde(rename = "makings")]
+    pub properties: Option<String>,
     /// Of the attachments, in their order; none before version 0.1.
     #[serde(default)]
     pub attachment_hashes: Vec<String>,
@@ -118,7 +120,7 @@ pub fn write_checkpoint<'a>(
     let own = packed.bytes() + size_of_val(impulses) as u64 + texts as u64;
     let bytes = gather(comm, [own]).iter().map(|[bytes]| bytes).sum();
     let attachments = Announced::by_root(attachments, comm);
-    let (digests, attachments) = ([&digest[..], &sums.makings()], &attachments[..]);
+    let (digests, attachments) = ([&digest[..], &sums.properties()], &attachments[..]);
     let whole = Whole { header, digests, attachments, packed, impulses };
     let written = space::require(comm, path, bytes)
         .and_then(|()| write_aside(&aside, comm, whole, compression))
@@ -273,7 +275,7 @@ impl Writer<'_> {
             materials: header.materials.clone(),
             case_hash: Some(hash(header.case.as_bytes())),
             digest: Some(digests[0].into()),
-            makings: Some(digests[1].into()),
+            properties: Some(digests[1].into()),
             attachment_hashes: attachments.iter().map(|attachment| attachment.hash.clone()).collect(),
             sections: header.sections.iter().map(|(name, _)| name.clone()).collect(),
             attachments: attachments.iter().map(|attachment| attachment.name.clone()).collect(),

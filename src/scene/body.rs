@@ -12,7 +12,8 @@ pub struct BodyId(pub u64);
 pub enum Motion {
     /// Never moves. Every rank holds a copy.
     Fixed,
-    /// Moves as prescribed, whatever pushes it; the index names the motion in the scene. Every rank holds a copy.
+    /// Moves as prescribed, whatever pushes it; the index names the motion in the scene. Every rank holds a
+    /// copy.
     Kinematic(u32),
     /// Moves by the laws of mechanics. Owned by one rank.
     Free,
@@ -31,7 +32,8 @@ pub struct Body {
     pub shape: Shape,
     /// kg; infinite for fixed and kinematic bodies.
     pub mass: f64,
-    /// Principal moments, kg m²: the frame of a free body stands at the centre of mass along the principal axes. Not used for others.
+    /// Principal moments, kg m²: the frame of a free body stands at the centre of mass along the principal
+    /// axes. Not used for others.
     pub inertia: Vec3,
     pub pose: Pose,
     /// Of the body frame's origin, world frame, m/s.
@@ -45,7 +47,8 @@ pub struct Body {
     pub anchor: Option<Anchor>,
 }
 
-/// Where a body stood, and how far it looked, when its contacts were last looked for: see [`crate::contact::anchor`].
+/// Where a body stood, and how far it looked, when its contacts were last looked for: see
+/// [`crate::contact::anchor`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Anchor {
     pub pose: Pose,

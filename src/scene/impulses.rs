@@ -27,8 +27,8 @@ pub struct StoredImpulse {
 /// Those of one contact, on their way; few have more points.
 pub type StoredPoints = SmallVec<[StoredImpulse; 4]>;
 
-/// Impulses by contact. An entry lives with its *home*, the first of its two bodies that moves freely: on that body's rank,
-/// and it travels with that body.
+/// Impulses by contact. An entry lives with its *home*, the first of its two bodies that moves freely: on
+/// that body's rank, and it travels with that body.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Impulses {
     /// Ascending by (home, key).
@@ -70,8 +70,8 @@ impl Impulses {
         let ends = self.entries.iter().skip(1).map(|entry| entry.2).chain([self.points.len() as u32]);
         let mut order: Vec<_> =
             self.entries.iter().zip(ends).map(|(&(home, key, start), end)| (home, key, start..end)).collect();
-        // A few ascending runs, the contacts of each wall and those among grains: a sort that merges runs takes a quarter of the
-        // instructions (9000 stones).
+        // A few ascending runs, the contacts of each wall and those among grains: a sort that merges runs
+        // takes a quarter of the instructions (9000 stones).
         order.sort_by(|one, other| one.0.cmp(&other.0).then_with(|| one.1.cmp(&other.1)));
         let mut sorted = Impulses::with_capacity(self.entries.len(), self.points.len());
         for (home, key, places) in order {
@@ -90,7 +90,8 @@ impl Impulses {
         }
     }
 
-    /// The same, looked for first at and just after `next`, where the last one was found: contacts mostly ask in the order of the entries.
+    /// The same, looked for first at and just after `next`, where the last one was found: contacts mostly ask
+    /// in the order of the entries.
     pub fn find_next(&self, home: BodyId, key: &ManifoldKey, next: &mut usize) -> &[StoredImpulse] {
         let order = |index: usize| {
             self.entries.get(index).map_or(Ordering::Greater, |entry| (entry.0, entry.1).cmp(&(home, *key)))

@@ -2,14 +2,16 @@
 
 use crate::law::Kind;
 
-/// When a contact acts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Activation {
-    /// Once the gap at `q_m` is closed, with restitution (32).
-    #[default]
-    GapActivated,
-    /// As soon as the gap would close within the step: `0 ≤ g/h + V_n ⊥ r_n ≥ 0`.
-    Predictive,
+crate::words::choices! {
+    /// When a contact acts. `predictive` is `0 ≤ g/h + V_n ⊥ r_n ≥ 0`.
+    #[derive(Default)]
+    pub enum Activation {
+        #[default]
+        GapActivated = "gap-activated",
+            "a contact acts once the gap at mid-step is closed, with restitution [Docquier2020, eq. 32]";
+        Predictive = "predictive",
+            "a contact acts as soon as the gap would close within the step: no penetration, no restitution";
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -1,4 +1,5 @@
-//! The simulated world, without algorithms: a [`Model`] that never changes, and a [`State`] that steps carry on.
+//! The simulated world, without algorithms: a [`Model`] that never changes, and a [`State`] that steps carry
+//! on.
 
 pub mod body;
 pub mod impulses;

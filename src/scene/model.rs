@@ -28,6 +28,7 @@ pub struct Model {
     pub laws: LawTable,
     /// By the index in [`Motion::Kinematic`](super::Motion::Kinematic).
     pub motions: Vec<Prescribed>,
-    /// By the index in [`Motion::Machine`](super::Motion::Machine), which is the place in [`State::machine_bodies`](super::State).
+    /// By the index in [`Motion::Machine`](super::Motion::Machine), which is the place in
+    /// [`State::machine_bodies`](super::State).
     pub machine_parts: Vec<MachinePart>,
 }

@@ -14,7 +14,8 @@ pub struct Physics {
     pub scheme: Scheme,
     /// Of time, m/s².
     pub gravity: Arc<dyn Fn(f64) -> Vec3 + Send + Sync>,
-    /// Distance at which points are found, m; if none, 1 % of each body's size and what it may move in a step.
+    /// Distance at which points are found, m; if none, 1 % of each body's size and what it may move in a
+    /// step.
     pub contact_margin: Option<f64>,
     /// Whether the solve starts from the last step's impulses.
     pub warm_start: bool,
@@ -24,7 +25,8 @@ pub struct Physics {
     pub correction_slop: f64,
     /// Overlap at the end of a step beyond which bodies are moved apart, m; 0 is off.
     pub penetration_limit: f64,
-    /// How far a stone may move, by its radius, before its contacts with others are worked out anew: see [`crate::contact::anchor`]. 0: every step.
+    /// How far a stone may move, by its radius, before its contacts with others are worked out anew: see
+    /// [`crate::contact::anchor`]. 0: every step.
     pub patch_reuse: f64,
 }
 

@@ -1,4 +1,5 @@
-//! Which time integrator moves bodies and machines: the choice of a case, with its parameters. What it does is in [`crate::step::integrate`].
+//! Which time integrator moves bodies and machines: the choice of a case, with its parameters. What it does
+//! is in [`crate::step::integrate`].
 
 /// A time integrator.
 #[derive(Clone, Copy, Debug, PartialEq)]

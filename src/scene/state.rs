@@ -9,8 +9,8 @@ pub struct State {
     pub step: u64,
     /// Fixed and kinematic bodies, ascending by id: the same on every rank.
     pub statics: Vec<Body>,
-    /// The bodies of machines that have a shape, ascending by id. Every rank holds them; at the end of a step only the owner of the
-    /// machines knows where they stand.
+    /// The bodies of machines that have a shape, ascending by id. Every rank holds them; at the end of a step
+    /// only the owner of the machines knows where they stand.
     pub machine_bodies: Vec<Body>,
     /// The free bodies that this rank owns, ascending by id.
     pub grains: Vec<Body>,

@@ -16,8 +16,13 @@ pub enum SetupError {
     #[error("machine {machine:?}: {problem}")]
     MachineModel { machine: String, problem: ModelError },
     /// A mechanism that cannot be assembled, for instance.
-    #[error("machine {machine:?}: {problem}")]
-    Machine { machine: String, problem: MultibodyError },
+    #[error("{}{problem}", match place { Some(place) => format!("{place}: "), None => format!("machine {machine:?}: ") })]
+    Machine {
+        machine: String,
+        /// File, line and key of the cut that it is about.
+        place: Option<String>,
+        problem: MultibodyError,
+    },
     /// A generator whose numbers do not go together.
     #[error("grains {grains:?}: {problem}")]
     Generator { grains: String, problem: String },
@@ -40,8 +45,8 @@ pub enum SetupError {
     OtherRank { rank: usize, message: String },
 }
 
-/// Collective: an error on every rank if there was one on any; all but the ranks that have one of their own get that of the
-/// lowest rank that has.
+/// Collective: an error on every rank if there was one on any; all but the ranks that have one of their own
+/// get that of the lowest rank that has.
 pub fn agree<T>(comm: &dyn Comm, own: Result<T, SetupError>) -> Result<T, SetupError> {
     let message = own.as_ref().err().map(ToString::to_string).unwrap_or_default();
     let all = comm.all_gather(message.as_bytes());

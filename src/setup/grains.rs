@@ -1,8 +1,10 @@
-//! Generated grains: what grain k looks like depends on the seed and k alone, where it lies on the sizes of all.
+//! Generated grains: the shape of grain k depends on the seed and k alone, where it lies on the sizes of
+//! all.
 //!
-//! Each rank makes the grains of its share of the indices. The loose placement of few grains is computed by every rank in the same way, from
-//! the bounding radii of all. Many grains are placed in tiles, side by side in the region and each by one rank; how many tiles there are
-//! and which grains go where does not depend on the ranks. Nothing else of other ranks' grains is held.
+//! Each rank makes the grains of its share of the indices. The loose placement of few grains is computed by
+//! every rank in the same way, from the bounding radii of all. Many grains are placed in tiles, side by side
+//! in the region and each by one rank; how many tiles there are and which grains go where does not depend on
+//! the ranks. Nothing else of other ranks' grains is held.
 
 use super::error::{SetupError, agree};
 use super::inventory::AchievedGrading;
@@ -147,7 +149,8 @@ impl Builder<'_> {
         Solid::new(shape, density, None).map_err(problem)
     }
 
-    /// Collective: this rank's share of the grains, at their places. `make` gives a grain's solid and orientation.
+    /// Collective: this rank's share of the grains, at their places. `make` gives a grain's solid and
+    /// orientation.
     fn placed(
         &self,
         placing: &Placing,
@@ -169,7 +172,8 @@ impl Builder<'_> {
             self.centres_of_all(placing, &radii)?[own.start as usize..own.end as usize].to_vec()
         };
         let bodies = own.zip(solids.iter().zip(&centres)).map(|(index, ((solid, turn), centre))| {
-            // The centre of mass stands where the placement wants it; the frame of the shape is turned, not the body's.
+            // The centre of mass stands where the placement wants it; the frame of the shape is turned, not
+            // the body's.
             let mut body = self.body(solid, index, &Pose::identity());
             body.pose = Pose::new(turn * solid.frame.rotation, *centre);
             let velocity = self.grains.velocity.evaluate(body.pose.position.as_slice());
@@ -284,7 +288,8 @@ impl Builder<'_> {
         agree(self.comm, read)
     }
 
-    /// Mass and frame come from the vertices and the material, as everywhere; the file's own frame is close to it.
+    /// Mass and frame come from the vertices and the material, as everywhere; the file's own frame is close
+    /// to it.
     fn body_of_row(&self, row: &SceneRow, index: u64, offset: &Vec3) -> Result<Body, String> {
         let hull = convex_hull(&row.vertices).map_err(|error| error.to_string())?;
         let shape = Shape::Convex(solids::polyhedron(hull));

@@ -31,7 +31,8 @@ pub struct Group {
     pub bodies: u64,
     /// kg; none for bodies that nothing can push.
     pub mass: Option<f64>,
-    /// Smallest and largest distance of a surface point from the body's origin, m; none if infinite or without bodies.
+    /// Smallest and largest distance of a surface point from the body's origin, m; none if infinite or
+    /// without bodies.
     pub bounding_radius: Option<[f64; 2]>,
     /// Lowest id.
     #[serde(skip)]
@@ -44,7 +45,7 @@ pub struct AchievedGrading {
     pub grains: String,
     /// Sieve (m) and percent by mass that passes.
     pub passing: Vec<Passing>,
-    /// What was asked for, at the same sieves.
+    /// What the case wants, at the same sieves.
     pub wanted: Vec<Passing>,
 }
 
@@ -80,7 +81,8 @@ impl Inventory {
         Self { groups: all.map(|(name, kind)| empty(name, kind)).collect(), ..Self::default() }
     }
 
-    /// Collective: fills in numbers, masses and sizes. Groups that only the scene knows were taken from another run.
+    /// Collective: fills in numbers, masses and sizes. Groups that only the scene knows were taken from
+    /// another run.
     pub(super) fn count(&mut self, scene: &Scene, comm: &dyn Comm) {
         let machine: Vec<usize> = scene.state.machine_bodies.iter().map(|body| body.group as usize).collect();
         for (group, name) in scene.model.groups.iter().enumerate().skip(self.groups.len()) {

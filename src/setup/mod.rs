@@ -1,10 +1,10 @@
-//! From a validated case to a scene that can be stepped: shapes, masses, generated grains, start files, and the check that nothing
-//! overlaps at the start.
+//! From a validated case to a scene that can be stepped: shapes, masses, generated grains, start files, and
+//! the check that nothing overlaps at the start.
 //!
-//! Ids are global and the same on any number of ranks: fixed and kinematic bodies in the order of the case, bodies of machines that have a
-//! shape, free `[[body]]`, the
-//! grains of each `[[grains]]` by their index, and last the bodies taken from another run by ascending old id. A rank builds
-//! a contiguous share of each list; which share it owns later is decided by where the bodies are, not here.
+//! Ids are global and the same on any number of ranks: fixed and kinematic bodies in the order of the case,
+//! bodies of machines that have a shape, free `[[body]]`, the grains of each `[[grains]]` by their index, and
+//! last the bodies taken from another run by ascending old id. A rank builds a contiguous share of each list;
+//! which share it owns later is decided by where the bodies are, not here.
 
 mod error;
 mod grains;
@@ -25,10 +25,9 @@ use crate::geometry::{Shape, Vec3};
 use crate::input::{self, BodyMotion, Case, CaseBody};
 use crate::machine::{Machine, MachineShape};
 use crate::scene::{
-    Activation, Body, BodyId, ContactLaw, LawTable, MachinePart, Model, Motion, Physics, Prescribed, Scene,
-    Scheme,
+    Body, BodyId, ContactLaw, LawTable, MachinePart, Model, Motion, Physics, Prescribed, Scene, Scheme,
 };
-use crate::solve::{self, assembled::Method};
+use crate::solve;
 use crate::step::{DecompositionOptions, Machines};
 use decomposition::Comm;
 use solids::Solid;
@@ -81,7 +80,8 @@ pub fn build(case: &Case, comm: &dyn Comm) -> Result<Setup, SetupError> {
     Ok(Setup { scene, machines, physics: physics(case), solver: solver(case), decomposition, inventory })
 }
 
-/// The bodies of machines that have a shape, with ids after those of fixed and kinematic bodies and groups after all others.
+/// The bodies of machines that have a shape, with ids after those of fixed and kinematic bodies and groups
+/// after all others.
 fn add_machine_bodies(machines: &[Machine], next_id: &mut u64, scene: &mut Scene) {
     for (number, machine) in machines.iter().enumerate() {
         let model = machine.multibody.model();
@@ -184,11 +184,11 @@ fn prescribed(motion: &input::Motion, body: &CaseBody) -> Prescribed {
 fn laws(case: &Case) -> LawTable {
     let mut laws = LawTable::new(case.materials.len());
     for contact in &case.contacts {
-        let activation = match contact.law {
-            input::ContactLaw::GapActivated => Activation::GapActivated,
-            input::ContactLaw::Predictive => Activation::Predictive,
+        let law = ContactLaw {
+            friction: contact.friction,
+            restitution: contact.restitution,
+            activation: contact.law,
         };
-        let law = ContactLaw { friction: contact.friction, restitution: contact.restitution, activation };
         laws.set(contact.materials[0], contact.materials[1], law);
     }
     laws
@@ -216,27 +216,11 @@ fn solver(case: &Case) -> solve::Options {
     let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     solve::Options {
         tolerance: case.solver.tolerance,
-        measure: match case.solver.measure {
-            input::Measure::Fclib => solve::Measure::Fclib,
-            input::Measure::Scaled => solve::Measure::Scaled,
-        },
+        measure: case.solver.measure,
         maximum_sweeps: count(case.solver.maximum_sweeps),
         check_every: count(case.solver.check_every).max(1),
-        law: match case.solver.local_law {
-            input::LocalLaw::Projected => solve::LocalLaw::Projected,
-            input::LocalLaw::Exact => solve::LocalLaw::Exact,
-        },
-        method: match case.solver.method {
-            input::SolverMethod::Coloured => None,
-            input::SolverMethod::Auto => Some(Method::Auto),
-            input::SolverMethod::Nsgs => Some(Method::Nsgs),
-            input::SolverMethod::Nncg => Some(Method::Nncg),
-            input::SolverMethod::ProxNewton => Some(Method::ProxNewton),
-        },
-        acceleration: match case.solver.acceleration {
-            input::Acceleration::None => solve::Acceleration::None,
-            input::Acceleration::ConjugateGradient => solve::Acceleration::ConjugateGradient,
-            input::Acceleration::Momentum => solve::Acceleration::Momentum,
-        },
+        law: case.solver.local_law,
+        method: case.solver.method,
+        acceleration: case.solver.acceleration,
     }
 }

@@ -1,7 +1,9 @@
-//! The start must not overlap: bodies inside each other would be thrown apart, or stay locked into each other.
+//! The start must not overlap: bodies inside each other would be thrown apart, or stay locked into each
+//! other.
 //!
-//! Small overlaps are let pass, since a packing that has been settled always has some: 1 % of the smaller of the two
-//! bounding radii. Pairs are found as in a step: bodies go to the ranks that own their space, copies to the neighbours.
+//! Small overlaps are let pass, since a packing that has been settled always has some: 1 % of the smaller of
+//! the two bounding radii. Pairs are found as in a step: bodies go to the ranks that own their space, copies
+//! to the neighbours.
 
 use super::error::SetupError;
 use super::inventory::Inventory;

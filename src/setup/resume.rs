@@ -1,11 +1,12 @@
 //! The scene of a checkpoint: what the case prescribes from the case, what moves from the file.
 //!
-//! Laws, prescribed motions and bodies that nothing can push are built from the case as at the start; free bodies, impulses and the number
-//! of steps come from the file, in every bit, and grains are not generated again. Bodies that are driven stand and move as the
-//! file says until the next step asks their motion.
+//! Laws, prescribed motions and bodies that nothing can push are built from the case as at the start; free
+//! bodies, impulses and the number of steps come from the file, in every bit, and grains are not generated
+//! again. Bodies that are driven stand and move as the file says until the next step asks their motion.
 //!
-//! Rows of a state file stand in any order, so every rank reads a share and sends bodies and impulses to a rank that follows from the body's
-//! id alone: impulses and their homes meet there. Who owns them later is decided by where they are, not here.
+//! Rows of a state file stand in any order, so every rank reads a share and sends bodies and impulses to a
+//! rank that follows from the body's id alone: impulses and their homes meet there. Who owns them later is
+//! decided by where they are, not here.
 
 use super::error::{SetupError, agree};
 use super::{AchievedGrading, Inventory, Setup};
@@ -20,7 +21,8 @@ use decomposition::Comm;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Name of the attachment with the grading curves of the generated grains, which only the start of a run knows.
+/// Name of the attachment with the grading curves of the generated grains, which only the start of a run
+/// knows.
 pub const GRADINGS: &str = "gradings";
 
 /// Rows of impulses that are read at a time.
@@ -90,7 +92,8 @@ fn machines(case: &Case, file: &StateFile) -> Result<Vec<Machine>, SetupError> {
     super::machine::restore(case, &saved)
 }
 
-/// Groups and materials by their numbers in the file, which must be those of the case; a `[start]` has added groups of its own.
+/// Groups and materials by their numbers in the file, which must be those of the case; a `[start]` has added
+/// groups of its own.
 fn take_names(scene: &mut Scene, file: &StateFile) -> Result<(), SetupError> {
     let header = file.header();
     let same = |own: &[String], other: &[String]| own.iter().zip(other).all(|(a, b)| a == b);
@@ -211,7 +214,8 @@ fn read_impulses(
     Ok(outgoing)
 }
 
-/// The first of two bodies that moves freely, else the first that belongs to a machine; and whether it is free.
+/// The first of two bodies that moves freely, else the first that belongs to a machine; and whether it is
+/// free.
 fn home(ids: &[BodyId; 2], driven: &[Driven]) -> (BodyId, bool) {
     let rank = |id: BodyId| match driven.binary_search_by_key(&id, |driven| driven.id) {
         Err(_) => 0,

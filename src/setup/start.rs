@@ -1,11 +1,10 @@
 //! Bodies from the final state of another run.
 //!
-//! The bodies that are taken get consecutive ids in the order of their old ones. Impulses between them, and between them and fixed or
-//! kinematic bodies of the same name, come along as a warm start; the others act on bodies that are not here any more. Copies
-//! follow with the ids behind them, and start cold.
+//! The bodies that are taken get consecutive ids in the order of their old ones. Impulses between them, and
+//! between them and fixed or kinematic bodies of the same name, come along as a warm start; the others act on
+//! bodies that are not here any more. Copies follow with the ids behind them, and start cold.
 //!
-//! Rows of a state file stand in any order. Every rank takes a share of them and tells all others which old ids it holds,
-//! as runs of consecutive ids: the table that translates ids and finds who holds a body.
+//! Rows of a state file stand in any order. Every rank takes a share of them and sends all others the old ids that it holds, as runs of consecutive ids: the table that translates ids and finds who holds a body.
 
 use super::error::{SetupError, agree};
 use super::solids::set_velocity;
@@ -19,7 +18,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Rows of impulses that are read at a time.
 const ROWS: u64 = 1 << 16;
 
-/// Collective: adds the bodies and impulses of `start` to the scene. The first of the bodies gets the id `first_id`.
+/// Collective: adds the bodies and impulses of `start` to the scene. The first of the bodies gets the id
+/// `first_id`.
 pub(super) fn take_over(
     case: &Case,
     start: &Start,
@@ -40,7 +40,7 @@ pub(super) fn take_over(
     let materials = material_numbers(case, start, &taken, file.header(), comm)?;
     check_laws(case, scene, &materials)?;
     for body in &mut taken {
-        // Every id that was told to all is in the table.
+        // Every id that was sent is in the table.
         body.id = ids.new_id(body.id.0).unwrap_or(body.id);
         body.group = groups[body.group as usize];
         body.material = materials[&body.material];
@@ -168,7 +168,8 @@ impl Translation {
         self.run(old).map(|run| BodyId(run.new + (old - run.first)))
     }
 
-    /// The impulse under its new key, and the rank that holds its home; none if one of the two bodies is not here.
+    /// The impulse under its new key, and the rank that holds its home; none if one of the two bodies is not
+    /// here.
     fn impulse(&self, row: &ImpulseRow) -> Option<(usize, ImpulseRow)> {
         let holder = row.ids.iter().find_map(|old| self.run(*old))?.rank;
         let mut ids = [0; 2];
@@ -195,7 +196,8 @@ fn numbers(bytes: &[u8]) -> Vec<u64> {
     bytes.chunks_exact(8).map(|eight| u64::from_le_bytes(eight.try_into().unwrap_or([0; 8]))).collect()
 }
 
-/// Collective: the scene's number for each group of the file, which joins a group of the same name or is added.
+/// Collective: the scene's number for each group of the file, which joins a group of the same name or is
+/// added.
 fn group_numbers(taken: &[Body], header: &StateHeader, scene: &mut Scene, comm: &dyn Comm) -> Vec<u32> {
     let mut counts = vec![0i64; header.groups.len()];
     taken.iter().for_each(|body| counts[body.group as usize] += 1);
@@ -324,9 +326,9 @@ mod tests {
             statics: [(1, 2), (3, 90)].into(),
             count: 5,
         };
-        let news: Vec<_> = (4..13).map(|old| ids.new_id(old).map(|id| id.0)).collect();
+        let new_ids: Vec<_> = (4..13).map(|old| ids.new_id(old).map(|id| id.0)).collect();
         let none = None;
-        assert_eq!(news, [none, Some(20), Some(21), none, none, Some(22), Some(23), Some(24), none]);
+        assert_eq!(new_ids, [none, Some(20), Some(21), none, none, Some(22), Some(23), Some(24), none]);
         let (rank, moved) = ids.impulse(&row([5, 11])).expect("both are here");
         assert_eq!((rank, moved), (0, row([20, 24])));
         assert_eq!(ids.impulse(&row([1, 9])).expect("a wall"), (1, row([2, 22])));

@@ -157,7 +157,7 @@ fn any_number_of_ranks_builds_the_same_bodies() {
     }
 }
 
-/// So many that they are placed in tiles: the same on any number of ranks, and `build` itself looks for overlaps across the tiles' sides.
+/// So many that they are placed in tiles: the same on any number of ranks, and `build` itself checks for overlaps across the tiles' sides.
 #[test]
 fn many_grains_are_placed_in_tiles() {
     let many = SPHERES

@@ -14,22 +14,31 @@
 //! y_{k+1} = r_k + β_k (r_k − r_{k−1}) + c β_k (r_k − y_k),     r_k = G(y_k),     β_k = min( k / (k + 3), 1 − g )
 //! ```
 //!
-//! *How much.* Where plain sweeps take the slowest mode down by `exp(−γ)` each, the best g is about `2 √(1.4 γ)`, and takes it down by `exp(−g/2)`: too
-//! much swings, too little creeps. So g begins at 0.3, and falls by a fifth with each measurement in which the residual has fallen
-//! by less than `exp(−0.3 g)` a sweep, down to 0.05. With friction no function must fall from sweep to sweep, and there is a β from which on the sweeps of a problem swing
-//! ever more; the measured residual has the last word: where it is a tenth above the least since k last began, k begins anew, g grows by a half, and c, 0.4 at first, is halved. A swing dies out
-//! in the first sweeps afterwards: residuals fall by factors of two to three in five of them. (Allowed to double from one measurement to the next, beds of spheres on the move took 400
-//! sweeps to a residual of 1e-3 instead of 100; compared with the last measurement only, one of them swung for 70 sweeps.)
+//! *How much.* Where plain sweeps take the slowest mode down by `exp(−γ)` each, the best g is about `2 √(1.4
+//! γ)`, and takes it down by `exp(−g/2)`: too much swings, too little creeps. So g begins at 0.3, and falls
+//! by a fifth with each measurement in which the residual has fallen by less than `exp(−0.3 g)` a sweep, down
+//! to 0.05. With friction no function must fall from sweep to sweep, and there is a β from which on the
+//! sweeps of a problem swing ever more; the measured residual has the last word: where it is a tenth above
+//! the least since k last began, k begins anew, g grows by a half, and c, 0.4 at first, is halved. A swing
+//! dies out in the first sweeps afterwards: residuals fall by factors of two to three in five of them.
+//! (Allowed to double from one measurement to the next, beds of spheres on the move took 400 sweeps to a
+//! residual of 1e-3 instead of 100; compared with the last measurement only, one of them swung for 70
+//! sweeps.)
 //!
-//! Where the residual has come near the tolerance and falls no more, the sweeps until the next measurement are plain: often what is missing is no more than the swing.
+//! Where the residual has come near the tolerance and falls no more, the sweeps until the next measurement
+//! are plain: often what is missing is no more than the swing.
 //!
-//! Without a better residual for 300 sweeps the momentum is halved, and where little is left of it sweeps are plain again. Where they have not got there after as many sweeps again,
-//! the solve begins again from its first impulses, with g of at least 0.2 for as long as it gets better: too much momentum may have gone where no sweeps lead on. Where the tolerance is not met in all the
-//! sweeps that are allowed, nearly the best of the states that were measured after the first quarter of them is the result: a swing that is cut short may be far from the law.
+//! Without a better residual for 300 sweeps the momentum is halved, and where little is left of it sweeps are
+//! plain again. Where they have not got there after as many sweeps again, the solve begins again from its
+//! first impulses, with g of at least 0.2 for as long as it gets better: too much momentum may have gone
+//! where no sweeps lead on. Where the tolerance is not met in all the sweeps that are allowed, nearly the
+//! best of the states that were measured after the first quarter of them is the result: a swing that is cut
+//! short may be far from the law.
 //!
-//! For the conjugate gradient: the norm weights each entry with the diagonal of `W`, so that it does not depend on units or on how heavy a stone is. Velocities are
-//! linear in the impulses: the direction is kept in both spaces and nothing is rebuilt. `‖d‖²` is summed exactly over manifolds, so β has the
-//! same bits on any number of ranks. An extrapolated impulse may leave its cone; the next visit puts it back, and
+//! For the conjugate gradient: the norm weights each entry with the diagonal of `W`, so that it does not
+//! depend on units or on how heavy a stone is. Velocities are linear in the impulses: the direction is kept
+//! in both spaces and nothing is rebuilt. `‖d‖²` is summed exactly over manifolds, so β has the same bits on
+//! any number of ranks. An extrapolated impulse may leave its cone; the next visit puts it back, and
 //! residuals are measured right after a sweep, never after an extrapolation.
 
 use super::problem::Twist;
@@ -139,7 +148,8 @@ pub struct Momentum {
     further: f64,
     /// What g must not fall below: doubled when nothing else helps.
     least: f64,
-    /// Residuals measured so far: the last one, after how many sweeps; the least since k began anew; the best.
+    /// Residuals measured so far: the last one, after how many sweeps; the least since k began anew; the
+    /// best.
     last: Option<(f64, usize)>,
     least_since: f64,
     best: f64,
@@ -156,7 +166,8 @@ pub struct Momentum {
 
 /// How slowly β grows: `k / (k + 3)`.
 const GROWTH: f64 = 3.0;
-/// The step further on the way of the last sweep, by β, at the start. With 1 modes that a sweep removes would come back in full.
+/// The step further on the way of the last sweep, by β, at the start. With 1 modes that a sweep removes would
+/// come back in full.
 const FURTHER: f64 = 0.4;
 /// Of `1 − β` at the start: what a problem wants in which plain sweeps take 50 for each factor of 3.
 const GAP: f64 = 0.3;
@@ -164,7 +175,8 @@ const GAP: f64 = 0.3;
 const LEAST_GAP: f64 = 0.05;
 /// By what `1 − β` falls at a measurement.
 const SHRINK: f64 = 1.25;
-/// A residual that falls by less than `exp(−RATE g)` a sweep is that of modes which want more momentum. With the best β it is `exp(−g/2)`.
+/// A residual that falls by less than `exp(−RATE g)` a sweep is that of modes which want more momentum. With
+/// the best β it is `exp(−g/2)`.
 const RATE: f64 = 0.3;
 /// A residual that is larger than the least since k began anew by this factor has grown.
 const GROWN: f64 = 1.1;
@@ -177,7 +189,8 @@ const NEAR: f64 = 1.5;
 const PATIENCE: usize = 300;
 /// A residual is better than the best so far if it is less by this factor.
 const BETTER: f64 = 0.9;
-/// A state is worth remembering if its residual is less by this factor than that of the one remembered: it takes as long as a third of a sweep.
+/// A state is worth remembering if its residual is less by this factor than that of the one remembered: it
+/// takes as long as a third of a sweep.
 const MUCH_BETTER: f64 = 0.8;
 /// A least `1 − β` at which momentum gains nothing that it would be worth its price for.
 const GIVE_UP: f64 = 0.9;
@@ -207,7 +220,8 @@ impl Momentum {
         }
     }
 
-    /// Takes a residual measured after so many sweeps; whether the solve should begin again. The same on every rank.
+    /// Takes a residual measured after so many sweeps; whether the solve should begin again. The same on
+    /// every rank.
     pub fn observe(&mut self, residual: f64, done: usize, options: &Options, sweep: &mut Sweep) -> bool {
         let last = self.last.replace((residual, done));
         if done >= options.maximum_sweeps / 4 {
@@ -274,7 +288,8 @@ impl Momentum {
         self.memory.iter_mut().for_each(Memory::stay);
     }
 
-    /// The residual stalls: halves the momentum and begins anew; where little is left of it, or the second time, gives up.
+    /// The residual stalls: halves the momentum and begins anew; where little is left of it, or the second
+    /// time, gives up.
     fn give_way(&mut self, done: usize) {
         self.least = 2.0 * self.least.max(self.gap);
         self.gap = self.least;
@@ -284,7 +299,8 @@ impl Momentum {
         }
     }
 
-    /// At the end of all sweeps that are allowed: back to the state that was kept if it was better than this one, with `residual`. The same on every rank.
+    /// At the end of all sweeps that are allowed: back to the state that was kept if it was better than this
+    /// one, with `residual`. The same on every rank.
     pub fn go_back(&self, sweep: &mut Sweep, residual: f64) -> bool {
         let better = self.kept_state.as_ref().filter(|_| residual.is_nan() || self.kept < residual);
         better.inspect(|state| sweep.set_state(state)).is_some()
@@ -378,7 +394,8 @@ mod tests {
         assert_ne!(states[2], states[3]);
     }
 
-    /// A residual that never falls: momentum is given up, plain sweeps get as long as it had, and the second time is the last.
+    /// A residual that never falls: momentum is given up, plain sweeps get as long as it had, and the second
+    /// time is the last.
     #[test]
     fn a_solve_that_stalls_begins_again_once() {
         let problem = column(30);

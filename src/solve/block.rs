@@ -1,8 +1,9 @@
 //! Manifolds of one colour, eight to a block, as the kernel reads them.
 //!
-//! Each block has as many rows as its largest manifold has points. Missing lanes and points are padded by a void body and zero
-//! coefficients: they compute zeros. Blocks hold what manifolds have, rows what changes from point to point; both are read once a sweep, in the order of
-//! memory. What bodies have is gathered: a body has some six manifolds, and stays in a cache from one to the next.
+//! Each block has as many rows as its largest manifold has points. Missing lanes and points are padded by a
+//! void body and zero coefficients: they compute zeros. Blocks hold what manifolds have, rows what changes
+//! from point to point; both are read once a sweep, in the order of memory. What bodies have is gathered: a
+//! body has some six manifolds, and stays in a cache from one to the next.
 //!
 //! | | bytes |
 //! | --- | --- |
@@ -11,7 +12,8 @@
 //! | masses of a body | 64 |
 //! | velocity of a body, read and written | 64 |
 //!
-//! Masses stood in the blocks once, which then had 1728 bytes: from some 50,000 points on memory is what a sweep waits for.
+//! Masses stood in the blocks once, which then had 1728 bytes: from some 50,000 points on memory is what a
+//! sweep waits for.
 
 use super::colour::Colours;
 use super::kernel;
@@ -37,7 +39,8 @@ pub struct Block {
     pub end_row: u32,
     /// Bit by lane: bodies that impulses move.
     pub movable: [u8; 2],
-    /// Bit by lane: points are solved exactly in the projected law too, see [`is_strongly_coupled`](crate::law::coulomb::is_strongly_coupled).
+    /// Bit by lane: points are solved exactly in the projected law too, see
+    /// [`is_strongly_coupled`](crate::law::coulomb::is_strongly_coupled).
     pub strong: u8,
 }
 
@@ -97,7 +100,8 @@ pub const NOTHING: u32 = u32::MAX;
 const CHUNK: usize = 32;
 
 impl Blocks {
-    /// `shared` tells whether a slot's body takes part in manifolds of other ranks. The void body is the slot after the last.
+    /// `shared` tells whether a slot's body takes part in manifolds of other ranks. The void body is the slot
+    /// after the last.
     pub fn new(problem: &Problem, colours: &Colours, shared: impl Fn(u32) -> bool + Sync) -> Self {
         let lines = lines(problem);
         let inertia = by_line(&problem.inertia, &lines);
@@ -156,8 +160,9 @@ impl Blocks {
 
     /// Decides which manifolds share a block, and where its rows are.
     ///
-    /// Manifolds of one kind with equally many points share blocks, so that little is padded; blocks follow one another by where the bodies are that they move
-    /// ([`Problem::places`]): a thread that has the first half of every colour has the same bodies each time.
+    /// Manifolds of one kind with equally many points share blocks, so that little is padded; blocks follow
+    /// one another by where the bodies are that they move ([`Problem::places`]): a thread that has the first
+    /// half of every colour has the same bodies each time.
     fn arrange(
         &mut self,
         problem: &Problem,
@@ -203,7 +208,8 @@ impl Blocks {
     }
 }
 
-/// Bodies stand by place, those of one place by slot, idle ones behind the others. Of 600,000 in random order a sweep took 46 ns a point, by place 36; on two threads 25 and 19.
+/// Bodies stand by place, those of one place by slot, idle ones behind the others. Of 600,000 in random order
+/// a sweep took 46 ns a point, by place 36; on two threads 25 and 19.
 fn lines(problem: &Problem) -> Vec<u32> {
     let count = problem.inertia.len() as u32;
     if problem.places.is_empty() {

@@ -1,11 +1,13 @@
 //! The order of the sweep: a colour for every manifold, so that two of one colour never share a movable body.
 //!
-//! Greedy in the order of a hash of the manifold's key: each takes the lowest colour free at both bodies when its turn comes.
-//! Its colour depends only on the manifolds before it in that order *at its own two bodies*, so a manifold may be coloured as
-//! soon as it heads the list of uncoloured manifolds of both (Jones–Plassmann). Any arrangement of this work over ranks
-//! gives the colours of the serial greedy algorithm, and so does any order of the input.
+//! Greedy in the order of a hash of the manifold's key: each takes the lowest colour free at both bodies when
+//! its turn comes. Its colour depends only on the manifolds before it in that order *at its own two bodies*,
+//! so a manifold may be coloured as soon as it heads the list of uncoloured manifolds of both
+//! (Jones–Plassmann). Any arrangement of this work over ranks gives the colours of the serial greedy
+//! algorithm, and so does any order of the input.
 //!
-//! A movable body with very many manifolds would need a colour for each of them: such bodies are hubs and not coloured.
+//! A movable body with very many manifolds would need a colour for each of them: such bodies are hubs and not
+//! coloured.
 
 use crate::scene::ManifoldKey;
 
@@ -35,7 +37,8 @@ fn mix(value: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// One manifold as the colouring sees it: its key and its movable bodies' slots (`None` for a body that does not move).
+/// One manifold as the colouring sees it: its key and its movable bodies' slots (`None` for a body that does
+/// not move).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Link {
     pub key: ManifoldKey,
@@ -62,8 +65,9 @@ pub struct Coloured {
 pub struct Colouring<'a> {
     links: &'a [Link],
     foreign: &'a [(u32, ManifoldKey)],
-    /// For each slot its manifolds, foreign ones included, ascending by priority; `lists[starts[s]..starts[s + 1]]`. The hash of each, and its place among
-    /// the links and then the foreign ones: keys are looked up only where hashes are equal, and the lists are shorter by half.
+    /// For each slot its manifolds, foreign ones included, ascending by priority:
+    /// `lists[starts[s]..starts[s + 1]]`. The hash of each, and its place among the links and then the foreign
+    /// ones: keys are read only where hashes are equal, and the lists are shorter by half.
     starts: Vec<u32>,
     lists: Vec<(u64, u32)>,
     /// How many of each list are coloured.
@@ -135,7 +139,8 @@ impl<'a> Colouring<'a> {
                 self.mark(slot, colour);
                 news(Coloured { slot, priority: priority(&self.links[link as usize].key), colour });
             }
-            // Its two bodies each have a new head: those may be ready now. A link that heads both lists is found once.
+            // Its two bodies each have a new head: those may be ready now. A link that heads both lists is
+            // found once.
             let heads = slots.map(|slot| slot.and_then(|slot| self.head(slot)));
             let second = if heads[0] == heads[1] { None } else { heads[1] };
             ready.extend([heads[0], second].into_iter().flatten().filter(|&head| self.is_ready(head)));

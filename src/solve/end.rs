@@ -46,8 +46,8 @@ pub fn delassus_of_body(inertia: &Inertia, arm: &Vec3) -> Mat3 {
     Mat3::identity() * inertia.inverse_mass - cross * inertia.inverse_tensor() * cross
 }
 
-/// A machine's Jacobian at a point in the frame of a contact, 3 × nu, row by row: `world` is the same in world axes, `sign` that of
-/// the contact's side.
+/// A machine's Jacobian at a point in the frame of a contact, 3 × nu, row by row: `world` is the same in
+/// world axes, `sign` that of the contact's side.
 pub fn jacobian_in_frame<'a>(
     frame: &'a [Vec3; 3],
     world: &'a [f64],

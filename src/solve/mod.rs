@@ -1,8 +1,8 @@
-//! The contact problem and its solution: bodies with masses and free velocities, manifolds with frames and arms; nothing
-//! of shapes, time or files.
+//! The contact problem and its solution: bodies with masses and free velocities, manifolds with frames and
+//! arms; nothing of shapes, time or files.
 //!
-//! [`Problem`] (what) → [`colour`] (in which order) → [`Sweep`] (the coloured Gauss–Seidel) → [`residual`] (how good). Contacts of
-//! machines stand beside it in a [`Hub`].
+//! [`Problem`] (what) → [`colour`] (in which order) → [`Sweep`] (the coloured Gauss–Seidel) → [`residual`]
+//! (how good). Contacts of machines stand beside it in a [`Hub`].
 
 mod accelerate;
 pub mod assembled;

@@ -18,7 +18,8 @@ use crate::law::Kind;
 use crate::scene::ManifoldKey;
 use serde::{Deserialize, Serialize};
 
-/// Linear and angular velocity, world frame. Half a cache line each, so that the sweep loads four numbers at once.
+/// Linear and angular velocity, world frame. Half a cache line each, so that the sweep loads four numbers at
+/// once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub struct Twist {
@@ -74,7 +75,8 @@ impl Inertia {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifold {
     pub key: ManifoldKey,
-    /// Which bodies, as places in [`Problem::inertia`]. Impulses push the second along `+normal`, the first along `−normal`.
+    /// Which bodies, as places in [`Problem::inertia`]. Impulses push the second along `+normal`, the first
+    /// along `−normal`.
     pub slots: [u32; 2],
     /// The contact frame (n, t, s), world, right-handed.
     pub frame: [Vec3; 3],
@@ -102,8 +104,8 @@ pub struct Problem {
     /// Ascending by key.
     pub manifolds: Vec<Manifold>,
     pub points: Vec<Point>,
-    /// By slot: where the body is along some line through all of them, neighbours close together, or [`IDLE`]; as the slots stand if empty. It decides what stands beside what
-    /// in memory, and nothing else.
+    /// By slot: where the body is along some line through all of them, neighbours close together, or
+    /// [`IDLE`]; as the slots stand if empty. It decides what stands beside what in memory, and nothing else.
     pub places: Vec<u32>,
 }
 
@@ -141,7 +143,8 @@ impl Problem {
         Vec3::from_fn(|axis, _| manifold.frame[axis].dot(&difference))
     }
 
-    /// Adds `M⁻¹ H r` of one point to the velocities: what the impulse `r` (contact frame) does to the two bodies.
+    /// Adds `M⁻¹ H r` of one point to the velocities: what the impulse `r` (contact frame) does to the two
+    /// bodies.
     pub fn apply(&self, manifold: &Manifold, point: &Point, impulse: &[f64; 3], velocities: &mut [Twist]) {
         let world: Vec3 = (0..3).map(|axis| manifold.frame[axis] * impulse[axis]).sum();
         for (side, sign) in [(0, -1.0), (1, 1.0)] {

@@ -11,31 +11,32 @@ use super::sweep::{PARALLEL_BLOCKS, Sweep};
 use super::team::{self, Team};
 use decomposition::ExactSum;
 
-/// What a contact point does when it is visited.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LocalLaw {
-    /// One projected step: cheap, and the sweep's fixed point is the exact law all the same.
-    #[default]
-    Projected,
-    /// The point's own problem solved to the end.
-    Exact,
+crate::words::choices! {
+    /// What a contact point does when it is visited. The fixed point of the sweep is the exact law with
+    /// either.
+    #[derive(Default)]
+    pub enum LocalLaw {
+        #[default]
+        Projected = "projected", "one projection onto the friction cone per visit: cheap, the usual choice";
+        Exact = "exact", "the exact solution of the single contact at each visit";
+    }
 }
 
-/// What happens between sweeps.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Acceleration {
-    /// Plain nonsmooth Gauss–Seidel.
-    None,
-    /// [`ConjugateGradient`].
-    ConjugateGradient,
-    /// [`Momentum`].
-    #[default]
-    Momentum,
+crate::words::choices! {
+    /// What happens between sweeps: nothing, [`ConjugateGradient`] or [`Momentum`].
+    #[derive(Default)]
+    pub enum Acceleration {
+        None = "none", "plain Gauss-Seidel sweeps";
+        ConjugateGradient = "conjugate-gradient", "nonlinear conjugate gradient on the sweeps: somewhat fewer at loose tolerances";
+        #[default]
+        Momentum = "momentum", "Nesterov's momentum on the sweeps, watched by the residual: up to twenty times fewer where plain sweeps are slow";
+    }
 }
 
-/// Measurements after which they become seldom. A step from the impulses of the last one often takes few sweeps, and momentum finds its measure in the
-/// first hundred. With ten sweeps between measurements from the start the piles of `inputs/` took up to three times as many, and one step in twenty missed its tolerance; with
-/// five all along, a sweep of a long solve cost a sixth more.
+/// Measurements after which they become seldom. A step from the impulses of the last one often takes few
+/// sweeps, and momentum finds its measure in the first hundred. With ten sweeps between measurements from the
+/// start the piles of `inputs/` took up to three times as many, and one step in twenty missed its tolerance;
+/// with five all along, a sweep of a long solve cost a sixth more.
 pub const EARLY: usize = 20;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,11 +46,13 @@ pub struct Options {
     pub measure: Measure,
     /// Stop after this many sweeps, converged or not.
     pub maximum_sweeps: usize,
-    /// Sweeps between two measurements of the residual, ≥ 1; twice as many after the first [`EARLY`] of them, and fewer where the tolerance seems near.
+    /// Sweeps between two measurements of the residual, ≥ 1; twice as many after the first [`EARLY`] of them,
+    /// and fewer where the tolerance seems near.
     pub check_every: usize,
     pub law: LocalLaw,
     pub acceleration: Acceleration,
-    /// A solver for the assembled problem in place of the coloured sweep, for [`crate::step`]; the solver here does not look at it.
+    /// A solver for the assembled problem in place of the coloured sweep, for [`crate::step`]; the solver
+    /// here does not look at it.
     pub method: Option<Method>,
 }
 
@@ -230,8 +233,9 @@ fn sweep_until(
     }
 }
 
-/// How many sweeps it takes to the tolerance if it goes on as between the last measurement and this one, residuals each with the sweeps before it: rather a few more than one less, since what is
-/// left falls slower than what is gone. At least two: a measurement costs more than one.
+/// How many sweeps it takes to the tolerance if it goes on as between the last measurement and this one,
+/// residuals each with the sweeps before it: rather a few more than one less, since what is left falls slower
+/// than what is gone. At least two: a measurement costs more than one.
 fn expected_sweeps(last: Option<(f64, usize)>, (residual, sweeps): (f64, usize), tolerance: f64) -> usize {
     let Some((before, earlier)) = last.filter(|&(before, _)| before > residual) else { return usize::MAX };
     let rate = (before / residual).ln() / (sweeps - earlier) as f64;

@@ -1,7 +1,8 @@
 //! The coloured Gauss–Seidel sweep (33): colour after colour, and last the contacts of machines.
 //!
-//! The manifolds of a colour stand in blocks of eight lanes ([`super::block`]), which [`super::kernel`] visits. No lane ever sees another one's
-//! numbers, so neither the grouping nor the width of the machine's registers changes a bit.
+//! The manifolds of a colour stand in blocks of eight lanes ([`super::block`]), which [`super::kernel`]
+//! visits. No lane ever sees another one's numbers, so neither the grouping nor the width of the machine's
+//! registers changes a bit.
 
 use super::block::{Block, Blocks, NOTHING, Phase, Row, by_line};
 use super::colour::Colours;
@@ -28,7 +29,8 @@ pub struct Sweep<'t> {
     team: &'t Team,
 }
 
-/// Below this many blocks a colour stays on one thread: the caches of another are as far away as the work is long.
+/// Below this many blocks a colour stays on one thread: the caches of another are as far away as the work is
+/// long.
 pub const PARALLEL_BLOCKS: usize = 16;
 
 /// Below this many bodies what happens between sweeps stays on one thread.
@@ -37,7 +39,8 @@ const PARALLEL_BODIES: usize = 1000;
 /// Blocks whose terms of the residual stay in the nearest cache until they are added up.
 const MEASURED_TOGETHER: usize = 32;
 
-/// Blocks between two looks at the mail while ranks wait for each other: some microseconds, as long as a message takes.
+/// Blocks between two looks at the mail while ranks wait for each other: some microseconds, as long as a
+/// message takes.
 const AHEAD_BLOCKS: usize = 8;
 
 impl<'t> Sweep<'t> {
@@ -87,8 +90,8 @@ impl<'t> Sweep<'t> {
         }
     }
 
-    /// Lets the starting impulses act on the velocities: in the order of a sweep, so that a body shared by ranks adds up its
-    /// impulses in one order everywhere.
+    /// Lets the starting impulses act on the velocities: in the order of a sweep, so that a body shared by
+    /// ranks adds up its impulses in one order everywhere.
     pub fn start(&mut self, interface: &mut dyn Interface) {
         self.run_all(Visit::Start, interface);
     }
@@ -150,8 +153,8 @@ impl<'t> Sweep<'t> {
         &self.velocities[..self.blocks.idle]
     }
 
-    /// Instead of waiting for other ranks, visits the interior of the next colour: it touches no body that they have changed. Returns the first
-    /// of its blocks that is left.
+    /// Instead of waiting for other ranks, visits the interior of the next colour: it touches no body that
+    /// they have changed. Returns the first of its blocks that is left.
     fn work_ahead(&mut self, colour: usize, visit: Visit, interface: &mut dyn Interface) -> usize {
         let Some(Phase { interior, .. }) = self.blocks.phases.get(colour + 1).cloned() else { return 0 };
         let mut next = interior.start;
@@ -182,7 +185,8 @@ impl<'t> Sweep<'t> {
         }
     }
 
-    /// The terms of the residual of this rank's points, machines included. For [`Ruler`](super::residual::Ruler).
+    /// The terms of the residual of this rank's points, machines included. For
+    /// [`Ruler`](super::residual::Ruler).
     pub(super) fn measure(&self, measure: Measure, grids: Option<&Grids>) -> Partial {
         let scaled = measure == Measure::Scaled;
         let Blocks { blocks, rows, weights, phases, .. } = &self.blocks;
@@ -212,7 +216,8 @@ impl<'t> Sweep<'t> {
         partial
     }
 
-    /// What a sweep reads and writes at least, if nothing stays in a cache: blocks, rows, and the velocities and masses of the lanes' bodies.
+    /// What a sweep reads and writes at least, if nothing stays in a cache: blocks, rows, and the velocities
+    /// and masses of the lanes' bodies.
     pub fn bytes_per_sweep(&self) -> usize {
         let Blocks { blocks, rows, .. } = &self.blocks;
         let (block, row, impulse) = (size_of::<Block>(), size_of::<Row>(), size_of::<Impulse>());
@@ -240,7 +245,8 @@ impl<'t> Sweep<'t> {
         self.blocks.rows.iter().map(|row| row.impulse)
     }
 
-    /// Adds, for each manifold, the squared change since `before`, weighted with the diagonal of the Delassus operator.
+    /// Adds, for each manifold, the squared change since `before`, weighted with the diagonal of the Delassus
+    /// operator.
     pub(super) fn add_squared_steps(&self, before: &[Impulse], sum: &mut ExactSum) {
         let Blocks { blocks, rows, weights, .. } = &self.blocks;
         for block in blocks {
@@ -271,7 +277,8 @@ impl<'t> Sweep<'t> {
         self.hub.extrapolate(beta);
     }
 
-    /// One visit to every contact point, from where `memory` says that the way goes on; what it says next is that `plan` be done.
+    /// One visit to every contact point, from where `memory` says that the way goes on; what it says next is
+    /// that `plan` be done.
     pub(super) fn run_ahead(&mut self, plan: Plan, memory: &mut Memory, interface: &mut dyn Interface) {
         let (threads, due) = (self.team.size(), std::mem::replace(&mut memory.plan, plan));
         let (last, start) = (&mut memory.last[..], &mut memory.start[..]);
@@ -292,7 +299,8 @@ impl<'t> Sweep<'t> {
     }
 }
 
-/// What a part of a sweep's rounds visits, colour after colour: where cores have no cache in common, threads that measured other points than they visit took a fifth longer for a solve.
+/// What a part of a sweep's rounds visits, colour after colour: where cores have no cache in common, threads
+/// that measured other points than they visit took a fifth longer for a solve.
 fn of_each_colour<'a>(
     share: Share,
     blocks: &'a [Block],
@@ -329,7 +337,8 @@ impl Sweep<'_> {
     }
 }
 
-/// How the way goes on from `r`, the last sweep having begun at `y` and the one before having ended at `last`: to `r + onward (r − last) + further (r − y)`.
+/// How the way goes on from `r`, the last sweep having begun at `y` and the one before having ended at
+/// `last`: to `r + onward (r − last) + further (r − y)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
     pub onward: f64,
@@ -339,7 +348,8 @@ pub struct Plan {
 impl Plan {
     pub const STAY: Plan = Plan { onward: 0.0, further: 0.0 };
 
-    /// Takes `value` on its way. By differences: a rounding of the values themselves in each of thousands of sweeps could be seen.
+    /// Takes `value` on its way. By differences: a rounding of the values themselves in each of thousands of
+    /// sweeps could be seen.
     #[inline(always)]
     pub fn go_on(&self, value: &mut f64, last: &mut f64, start: &mut f64) {
         let now = *value;
@@ -352,7 +362,8 @@ impl Plan {
 pub(super) struct Memory {
     /// By row: how far the impulses go on, by the plan.
     directions: Vec<Impulse>,
-    /// By line, as far as contacts change them: the velocities when the sweep before the last one had ended, and where the last one began.
+    /// By line, as far as contacts change them: the velocities when the sweep before the last one had ended,
+    /// and where the last one began.
     last: Vec<Twist>,
     start: Vec<Twist>,
     plan: Plan,

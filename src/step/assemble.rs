@@ -104,8 +104,8 @@ pub fn links(contacts: &[Contacts], parts: &Parts) -> Vec<Link> {
     contacts.par_chunks(CHUNK).flat_map_iter(some).collect()
 }
 
-/// Whether a contact of no machine has a point in the contact problem; none for materials that never meet. Frames are made only where
-/// they are asked for.
+/// Whether a contact of no machine has a point in the contact problem; none for materials that never meet.
+/// Frames are made only where they are asked for.
 fn takes_part(contact: Contact, parts: &Parts) -> Option<bool> {
     let bodies = contact.slots.map(|slot| parts.view.candidates[slot as usize].body);
     let law = parts.scene.model.laws.between(bodies[0].material, bodies[1].material)?;
@@ -336,7 +336,8 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    /// The last step's impulse at the same features, turned into the new frame and back into the friction cone.
+    /// The last step's impulse at the same features, turned into the new frame and back into the friction
+    /// cone.
     fn carried(&self, feature: u32) -> [f64; 3] {
         let same = self.old.iter().find(|stored| stored.feature == feature);
         let Some(stored) = same.filter(|_| self.parts.warm_start) else { return [0.0; 3] };
@@ -344,7 +345,8 @@ impl<'a> Assembler<'a> {
         project_on_cone(local, self.law.friction).into()
     }
 
-    /// `e V_n⁻`, with the velocities at the start of the step, or `g/h`; where overlap is limited that of [`Impact`].
+    /// `e V_n⁻`, with the velocities at the start of the step, or `g/h`; where overlap is limited that of
+    /// [`Impact`].
     fn bias(&self, info: &PointInfo, arms: &[Vec3; 2], impact: &Option<Impact>) -> f64 {
         if let Some(impact) = impact {
             return self.flight(info, arms).bias(impact, self.law.restitution);

@@ -4,8 +4,8 @@
 //! ghosts → view → detection → which contacts take part → colours, hubs, exchanges → assembly → contacts of hubs to their owner
 //! ```
 //!
-//! It is used with the positions at which a scheme wants contacts for the velocities of a step, and with those at its end where overlap
-//! is limited ([`super::correct::project`]).
+//! It is used with the positions at which a scheme wants contacts for the velocities of a step, and with
+//! those at its end where overlap is limited ([`super::correct::project`]).
 
 use super::assemble::{self, Assembled, Parts, TakesPart, is_ahead};
 use super::integrate::{Clock, Integrator};
@@ -35,7 +35,8 @@ pub struct Query<'a> {
     /// For the free velocities.
     pub gravity: Vec3,
     pub clock: Clock,
-    /// How far stones may have moved since their contacts were found, by their radius: see [`crate::contact::anchor`].
+    /// How far stones may have moved since their contacts were found, by their radius: see
+    /// [`crate::contact::anchor`].
     pub reuse: f64,
     pub takes_part: TakesPart,
 }
@@ -72,7 +73,8 @@ pub struct ContactProblem<'a> {
 }
 
 impl Pipeline {
-    /// Sends the own bodies to the ranks that need them, and receives theirs. Collective. `free` is the own bodies' free motion.
+    /// Sends the own bodies to the ranks that need them, and receives theirs. Collective. `free` is the own
+    /// bodies' free motion.
     pub fn neighbourhood(
         &mut self,
         world: &World,

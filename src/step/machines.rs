@@ -76,7 +76,8 @@ impl Machines {
         self.all.iter().map(Machine::save).collect()
     }
 
-    /// Of the last call of [`begin`](Self::begin) or [`stand`](Self::stand), by machine: the same on every rank.
+    /// Of the last call of [`begin`](Self::begin) or [`stand`](Self::stand), by machine: the same on every
+    /// rank.
     pub fn operators(&self) -> &[ReducedOperators] {
         &self.operators
     }
@@ -89,7 +90,8 @@ impl Machines {
         Ok(())
     }
 
-    /// (29), (16)–(27) on the owner; then every rank has the operators, and the bodies of machines stand at `q_m`. Collective.
+    /// (29), (16)–(27) on the owner; then every rank has the operators, and the bodies of machines stand at
+    /// `q_m`. Collective.
     pub(super) fn begin(
         &mut self,
         scene: &mut Scene,
@@ -135,7 +137,8 @@ impl Machines {
         Ok(())
     }
 
-    /// Moves machines between steps by displacements of their independent coordinates, velocities as they are. Collective.
+    /// Moves machines between steps by displacements of their independent coordinates, velocities as they
+    /// are. Collective.
     pub(super) fn shift(
         &mut self,
         scene: &mut Scene,
@@ -293,5 +296,5 @@ impl Loads {
 
 fn error(machine: &Machine, problem: MultibodyError) -> StepError {
     let machine = machine.multibody.model().name().to_string();
-    StepError::Machine { machine, problem: problem.to_string() }
+    StepError::Machine { machine, cut: problem.cut().map(str::to_string), problem: problem.to_string() }
 }

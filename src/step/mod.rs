@@ -1,4 +1,5 @@
-//! One time step: the paper's Algorithm 1, with a time integrator and a coupling of grains and machines that a case may choose.
+//! One time step: the paper's Algorithm 1, with a time integrator and a coupling of grains and machines that
+//! a case may choose.
 
 pub mod assemble;
 pub mod contacts;
@@ -52,7 +53,8 @@ pub struct StepReport {
     pub sweeps: usize,
     pub residual: Residual,
     pub converged: bool,
-    /// Deepest overlap where contacts were found, m, ≥ 0; with a limit of penetration that at the end of the step.
+    /// Deepest overlap where contacts were found, m, ≥ 0; with a limit of penetration that at the end of the
+    /// step.
     pub worst_penetration: f64,
     /// Bodies that changed ranks.
     pub migrated: u64,
@@ -62,7 +64,12 @@ pub struct StepReport {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum StepError {
     #[error("machine {machine:?}: {problem}")]
-    Machine { machine: String, problem: String },
+    Machine {
+        machine: String,
+        /// Of the loop that it is about.
+        cut: Option<String>,
+        problem: String,
+    },
     #[error("the contact problem cannot be solved by this method: {problem}")]
     Solver { problem: String },
 }
@@ -108,7 +115,8 @@ impl<'c> Stepper<'c> {
         Self::with_machines(scene, Machines::default(), physics, options, decomposition, comm)
     }
 
-    /// Collective. The scene may hold any share of the free bodies on each rank; they are sent to their owners.
+    /// Collective. The scene may hold any share of the free bodies on each rank; they are sent to their
+    /// owners.
     pub fn with_machines(
         mut scene: Scene,
         machines: Machines,
@@ -166,7 +174,8 @@ impl<'c> Stepper<'c> {
         Ok(self.report(&solution, counts, left, migrated))
     }
 
-    /// Bodies and machines stand where contacts are looked for. The free motion of this rank's bodies. Collective.
+    /// Bodies and machines stand where contacts are looked for. The free motion of this rank's bodies.
+    /// Collective.
     fn predict(&mut self) -> Result<Vec<(Inertia, Twist)>, StepError> {
         let Self { world, integrator, timers, territory, .. } = self;
         let (clock, gravity, comm) = (world.clock(), world.gravity(), territory.comm);
@@ -217,7 +226,8 @@ impl<'c> Stepper<'c> {
         timers.time(Phase::Correct, territory.comm, || projector.project(world, &**integrator, territory))
     }
 
-    /// Bodies go to the ranks that own their places; space is cut anew where work is uneven. How many left this rank. Collective.
+    /// Bodies go to the ranks that own their places; space is cut anew where work is uneven. How many left
+    /// this rank. Collective.
     fn migrate(&mut self) -> usize {
         let Self { world: World { scene, .. }, timers, territory, contacts, .. } = self;
         let comm = territory.comm;
@@ -295,12 +305,14 @@ impl Stepper<'_> {
         &self.timers
     }
 
-    /// This rank's contact points of the last step, ascending by bodies, those of machines and other hubs last.
+    /// This rank's contact points of the last step, ascending by bodies, those of machines and other hubs
+    /// last.
     pub fn contacts(&self) -> impl Iterator<Item = ContactView> {
         self.contacts.iter().copied()
     }
 
-    /// Compares, from now on and after each sweep, all copies of shared bodies bit by bit, and panics if two differ. Slow: for tests.
+    /// Compares, from now on and after each sweep, all copies of shared bodies bit by bit, and panics if two
+    /// differ. Slow: for tests.
     pub fn verify_copies(&mut self) {
         self.territory.verify = true;
     }
@@ -336,7 +348,8 @@ impl Stepper<'_> {
         }
     }
 
-    /// Back to a snapshot of this run: the steps from there on have the same bits again. All ranks go back to the same step.
+    /// Back to a snapshot of this run: the steps from there on have the same bits again. All ranks go back to
+    /// the same step.
     pub fn take_back(&mut self, snapshot: &Snapshot) -> Result<(), StepError> {
         self.world.scene.state.clone_from(&snapshot.state);
         self.territory.partition.clone_from(&snapshot.partition);

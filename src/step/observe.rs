@@ -1,4 +1,5 @@
-//! Energies, momenta and forces of the whole scene: sums that are the same to the last bit on any number of ranks.
+//! Energies, momenta and forces of the whole scene: sums that are the same to the last bit on any number of
+//! ranks.
 
 use super::RegionMeasure;
 use crate::geometry::Vec3;

@@ -18,7 +18,8 @@ pub fn reach(body: &Body, velocity: &Twist, physics: &Physics) -> f64 {
     rest + speed * physics.time_step
 }
 
-/// `reuse`: how far stones may have moved from their anchors, by their radius; 0 to find contacts of all where they stand.
+/// `reuse`: how far stones may have moved from their anchors, by their radius; 0 to find contacts of all
+/// where they stand.
 pub fn candidate<'a>(
     body: &'a Body,
     free: &(Inertia, Twist),

@@ -1,4 +1,5 @@
-//! How densely grains lie in a part of space: solid fraction and coordination number, the same bits on any number of ranks.
+//! How densely grains lie in a part of space: solid fraction and coordination number, the same bits on any
+//! number of ranks.
 
 use super::ContactView;
 use crate::geometry::{Aabb, share::volume_within};
@@ -12,7 +13,8 @@ use std::collections::BTreeSet;
 pub struct RegionMeasure {
     /// Volume of grains by volume of the box; parts of grains count.
     pub solid_fraction: f64,
-    /// Bodies that press on a grain, on average over the grains whose centres of mass are in the box; 0 if there are none.
+    /// Bodies that press on a grain, on average over the grains whose centres of mass are in the box; 0 if
+    /// there are none.
     pub coordination: f64,
     /// Grains whose centres of mass are in the box.
     pub grains: u64,

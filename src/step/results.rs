@@ -1,4 +1,5 @@
-//! What a solved contact problem leaves: impulses for the next step, contacts for output, numbers for the report.
+//! What a solved contact problem leaves: impulses for the next step, contacts for output, numbers for the
+//! report.
 
 use super::assemble::{HubContact, PointInfo, home};
 use super::contacts::ContactProblem;
@@ -45,8 +46,8 @@ pub struct Counts {
 }
 
 impl ContactProblem<'_> {
-    /// Sends impulses to where they are kept, and writes the contacts of this rank into `views`, in place of those of the last step.
-    /// Collective.
+    /// Sends impulses to where they are kept, and writes the contacts of this rank into `views`, in place of
+    /// those of the last step. Collective.
     pub fn finish(self, solution: &Solution, views: &mut Vec<ContactView>) -> Results {
         let hub_impulses = self.hubs.impulses_back(&solution.hub.impulses, self.comm);
         let own = self.world.scene.state.grains.len();

@@ -38,8 +38,8 @@ pub struct Territory<'c> {
 }
 
 impl Territory<'_> {
-    /// Whether this rank finds the contacts of a pair. Where there is no grain to be near to, the owner of the machines does, which keeps
-    /// the impulses of such contacts.
+    /// Whether this rank finds the contacts of a pair. Where there is no grain to be near to, the owner of
+    /// the machines does, which keeps the impulses of such contacts.
     pub fn owns_pair(&self, a: &Body, b: &Body, place: &Vec3) -> bool {
         if self.comm.size() == 1 {
             return true;

@@ -3,6 +3,6 @@
 mod choice;
 mod suggest;
 
-pub(crate) use choice::choices;
 pub use choice::{Choice, Choose};
-pub(crate) use suggest::closest;
+pub(crate) use choice::{choices, choices_or_none};
+pub(crate) use suggest::{closest, one_of};

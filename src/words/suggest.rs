@@ -1,7 +1,7 @@
 //! "Did you mean …?": the known word that is nearest to what was written.
 
-/// The candidate with the fewest single-character edits (insert, delete, replace, swap of neighbours) from `word`, if it
-/// is near enough to be meant: at most a third of the letters wrong. The first of equals wins.
+/// The candidate with the fewest single-character edits (insert, delete, replace, swap of neighbours) from
+/// `word`, if it is near enough to be meant: at most a third of the letters wrong. The first of equals wins.
 pub(crate) fn closest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let letters: Vec<char> = word.chars().flat_map(char::to_lowercase).take(64).collect();
     let mut best: Option<(usize, &str)> = None;
@@ -14,6 +14,36 @@ pub(crate) fn closest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>)
         }
     }
     best.map(|(_, candidate)| candidate)
+}
+
+/// Names that are listed in full; of more, only the nearest [`NEAREST`].
+const FEW: usize = 8;
+const NEAREST: usize = 5;
+
+/// "one of …": what could have been meant by `word`. All names in their order if they are few, otherwise the
+/// nearest ones and the number of the others.
+pub(crate) fn one_of<'a>(
+    word: &str,
+    names: impl Iterator<Item = &'a str>,
+    written: impl Fn(&str) -> String,
+) -> String {
+    let mut names: Vec<&str> = names.collect();
+    let all = names.len();
+    if all > FEW {
+        let letters: Vec<char> = word.chars().flat_map(char::to_lowercase).take(64).collect();
+        names.sort_by_cached_key(|name| {
+            let other: Vec<char> = name.chars().flat_map(char::to_lowercase).take(64).collect();
+            // A part of a name is nearer than its length makes it.
+            let part = !word.is_empty() && name.contains(word);
+            if part { 1 } else { distance(&letters, &other) }
+        });
+        names.truncate(NEAREST);
+    }
+    let list = names.iter().map(|name| written(name)).collect::<Vec<_>>().join(", ");
+    match all - names.len() {
+        0 => format!("one of {list}"),
+        others => format!("one of {list} or {others} others"),
+    }
 }
 
 /// Optimal string alignment distance, three rows at a time.
@@ -52,6 +82,18 @@ mod tests {
             assert_eq!(count(a, b), expected, "{a} {b}");
             assert_eq!(count(b, a), expected, "{b} {a}");
         }
+    }
+
+    #[test]
+    fn of_many_names_the_nearest_are_listed() {
+        let quoted = |name: &str| format!("{name:?}");
+        let few = ["b", "a"];
+        assert_eq!(one_of("x", few.into_iter(), quoted), "one of \"b\", \"a\"");
+        let many: Vec<String> =
+            (0..75).map(|k| format!("arm{k}.position")).chain(["lift.velocity".into()]).collect();
+        let listed = one_of("lift.velocty", many.iter().map(String::as_str), str::to_string);
+        assert!(listed.starts_with("one of lift.velocity, arm0.position, "), "{listed}");
+        assert!(listed.ends_with(" or 71 others"), "{listed}");
     }
 
     #[test]

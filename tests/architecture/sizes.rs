@@ -30,7 +30,7 @@ fn functions(text: &str) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     for first in (0..lines.len()).filter(|&first| opens(lines[first])) {
         let closes = |line: &&str| indentation(line) == indentation(lines[first]) && line.trim() == "}";
-        let Some(last) = lines[first..].iter().position(|line| closes(line)) else { continue };
+        let Some(last) = lines[first..].iter().position(closes) else { continue };
         found.push((first + 1, last + 1));
     }
     found

@@ -1,9 +1,8 @@
 //! The shipped cases and the manual.
 
 use breccia::geometry::{Grading, Overflow, SizeDistribution, StoneParameters};
-use breccia::input::{
-    BodyMotion, ContactLaw, Generator, ShapeKind, manual_markdown, read_case, read_case_with,
-};
+use breccia::input::{BodyMotion, Generator, ShapeKind, manual_markdown, read_case, read_case_with};
+use breccia::scene::Activation;
 use std::path::{Path, PathBuf};
 
 /// Every case in `inputs/` and the folders below, sorted by name; a file without a simulation is a part of
@@ -53,7 +52,7 @@ fn ballast_box_says_what_it_says() {
     let names: Vec<&str> = case.materials.iter().map(|material| material.name.as_str()).collect();
     assert_eq!(names, ["stone", "wall"]);
     let pair = case.contact(1, 0).expect("stone and wall");
-    assert_eq!((pair.friction, pair.restitution, pair.law), (0.7, 0.0, ContactLaw::Predictive));
+    assert_eq!((pair.friction, pair.restitution, pair.law), (0.7, 0.0, Activation::Predictive));
     assert!(case.contact(1, 1).is_none());
     assert_eq!(case.bodies.len(), 5);
     for body in &case.bodies {

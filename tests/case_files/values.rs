@@ -246,3 +246,39 @@ fn large_cases_are_read_in_time() {
     assert_eq!(case.bodies.len(), 10_000);
     assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
 }
+
+#[test]
+fn suspicious_values_get_a_warning_with_file_line_and_key() {
+    let text = r#"[simulation]
+time_step = 0.5
+duration = 1.0
+gravity = [0, 0, -9810]
+[[material]]
+name = "stone"
+density = 2.7
+[[contact]]
+materials = ["stone", "stone"]
+friction = 35
+[[shape]]
+name = "ball"
+kind = "sphere"
+radius = 0.05
+[[body]]
+name = "b"
+shape = "ball"
+material = "stone"
+orientation = { axis = [1, 0, 0], radians = 90 }
+"#;
+    let case = parse_case("folder/odd.toml", text, &[]).unwrap_or_else(|errors| panic!("{errors}"));
+    let expected = [
+        "folder/odd.toml:2: simulation.time_step: found 0.5 s, ",
+        "folder/odd.toml:4: simulation.gravity: found -9810 m/s², ",
+        "folder/odd.toml:7: material.stone.density: found 2.7 kg/m³, ",
+        "folder/odd.toml:10: contact.1.friction: found 35, ",
+        "folder/odd.toml:19: body.b.orientation.radians: found 90 rad, ",
+    ];
+    assert_eq!(case.warnings.len(), expected.len(), "{:#?}", case.warnings);
+    for (warning, start) in case.warnings.iter().zip(expected) {
+        assert!(warning.starts_with(start), "{warning}");
+    }
+}

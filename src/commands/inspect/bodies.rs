@@ -1,13 +1,15 @@
 //! The bodies that a frame shows: which points and faces belong to which.
 //!
-//! The writer draws part after part, so the points of a part are consecutive and its polygons reach no others. Parts of one
-//! body follow each other and share an `id`. Without that array every part counts as a body of its own.
+//! The writer draws part after part, so the points of a part are consecutive and its polygons reach no
+//! others. Parts of one body follow each other and share an `id`. Without that array every part counts as a
+//! body of its own.
 
 use crate::geometry::Vec3;
 use crate::output::reader::{CellKind, Frame, Numbers};
 use std::ops::Range;
 
-/// A convex part as it is drawn: a closed surface, a square of a wall (one face), or a single point with a radius.
+/// A convex part as it is drawn: a closed surface, a square of a wall (one face), or a single point with a
+/// radius.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
     /// Rows of the frame.
@@ -119,7 +121,8 @@ fn parts(frame: &Frame) -> Vec<Part> {
     parts
 }
 
-/// Volume and centre of a closed surface, by the divergence theorem; none if it is not closed or has no inside.
+/// Volume and centre of a closed surface, by the divergence theorem; none if it is not closed or has no
+/// inside.
 pub fn volume_and_centre(points: &[Vec3], part: &Part) -> Option<(f64, Vec3)> {
     if part.face_count() < 4 {
         return None;
@@ -178,7 +181,8 @@ mod tests {
         let path = std::env::temp_dir().join(name);
         let domain = Some(Aabb { min: Vec3::zeros(), max: Vec3::repeat(1.0) });
         let precision = crate::output::Precision::Double;
-        let options = BodyOptions { spheres, fields, precision, domain, ..BodyOptions::default() };
+        let options =
+            BodyOptions { spheres, refinement: 0, fields, precision, domain, ..BodyOptions::default() };
         let mut file = BodyFile::create(&path, &Solo, options).unwrap();
         file.write(&Solo, 0.0, bodies).unwrap();
         file.close().unwrap();
@@ -196,7 +200,7 @@ mod tests {
             tetrahedron(Vec3::x()),
             body(9, Shape::Cluster(Arc::new(tool)), Vec3::zeros()),
         ];
-        let surface = Spheres::Surface { refinement: 0 };
+        let surface = Spheres::Surface;
         let seen = bodies(&frame(&all, vec![BodyField::Id, BodyField::Group], surface));
         assert_eq!(
             seen.iter().map(|body| (body.id, body.group)).collect::<Vec<_>>(),

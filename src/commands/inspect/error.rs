@@ -1,4 +1,4 @@
-//! What can go wrong when results are looked at.
+//! What can go wrong when results are inspected.
 
 use crate::output::OutputError;
 use std::path::{Path, PathBuf};

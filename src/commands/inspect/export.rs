@@ -16,19 +16,20 @@ use std::str::FromStr;
 
 /// Writes bodies, contacts or series in another format.
 ///
-/// From bodies.vtkhdf or a state (final.h5, a checkpoint): id, group, position of the centre of mass, orientation
-/// (quaternion w, x, y, z), velocities and, for vtu, the geometry. From contacts.vtkhdf: points, normals, impulses, forces, gaps.
-/// From series.h5 or series.csv: all columns (csv and npz). A directory stands for its bodies.vtkhdf, or else its final.h5.
+/// From bodies.vtkhdf or a state (final.h5, a checkpoint): id, group, position of the centre of mass,
+/// orientation (quaternion w, x, y, z), velocities and, for vtu, the geometry. From contacts.vtkhdf: points,
+/// normals, impulses, forces, gaps. From series.h5 or series.csv: all columns (csv and npz). A directory
+/// stands for its bodies.vtkhdf, or else its final.h5.
 ///
 ///   breccia export out/ballast-box --step last --format vtu
 ///   breccia export out/ballast-box/contacts.vtkhdf --step time=0.5 --format npz --out contacts.npz
 ///
-/// CSV has one heading line and the shortest decimals that read back to the same bits. NPZ holds one array for each column, `time` and `step`
-/// of each step and `first_row`, where each step's rows begin. With --step all, vtu writes a file for each step
-/// and a .pvd that ParaView opens as one.
+/// CSV has one heading line and the shortest decimals that read back to the same bits. NPZ holds one array
+/// for each column, `time` and `step` of each step and `first_row`, where each step's rows begin. With --step
+/// all, vtu writes a file for each step and a .pvd that ParaView opens as one.
 ///
-/// Frames hold points, not poses. Positions and orientations are found by fitting the shapes of the state file beside the frames; without one,
-/// orientations count from the first frame that shows the body.
+/// Frames hold points, not poses. Positions and orientations are found by fitting the shapes of the state
+/// file beside the frames; without one, orientations count from the first frame that shows the body.
 #[derive(Args, Clone, Debug)]
 #[command(verbatim_doc_comment)]
 pub struct ExportArguments {
@@ -117,7 +118,7 @@ pub struct Done {
     pub notes: Vec<String>,
 }
 
-/// Does what `breccia export` was asked for.
+/// Runs `breccia export`.
 pub fn export(arguments: &ExportArguments) -> Result<Done, InspectError> {
     let path = resolve(&arguments.file)?;
     let wanted = arguments.out.clone().unwrap_or_else(|| path.with_extension(arguments.format.extension()));
@@ -161,7 +162,7 @@ fn frames(path: &Path, arguments: &ExportArguments, out: &Path, done: &mut Done)
             let note = "no state file beside the frames: orientations count from the first frame that shows the body";
             done.notes.push(note.into());
         }
-        // Orientations count from where a body is first seen, whatever step was asked for.
+        // Orientations count from where a body is first seen, whatever step is exported.
         if references.state.is_none() && arguments.format != Format::Vtu && steps[0] > 0 {
             let first = file.read_arrays(0, |name| name == "id" || name == "group")?;
             bodies(&first).iter().for_each(|body| {

@@ -14,8 +14,9 @@ use std::path::{Path, PathBuf};
 
 /// Says what result files are and what is in them.
 ///
-/// Knows frames, contacts, series, states (final.h5 and checkpoints, with a check of their seal), FCLib problems and summaries; of
-/// other HDF5 files it lists the datasets. A directory stands for all result files in it.
+/// Knows frames, contacts, series, states (final.h5 and checkpoints, with a check of their seal), FCLib
+/// problems and summaries; of other HDF5 files it lists the datasets. A directory stands for all result files
+/// in it.
 ///
 /// Exit codes: 0 all files are whole; 4 one of them cannot be read or is damaged.
 #[derive(Args, Clone, Debug)]
@@ -91,7 +92,7 @@ pub fn info(arguments: &InfoArguments) -> Result<(String, bool), InspectError> {
     let mut all = Vec::new();
     for path in &arguments.files {
         for file in files(path)? {
-            all.push(look(&file));
+            all.push(inspect(&file));
         }
     }
     let whole = all.iter().all(|file| file.problem.is_none());
@@ -135,7 +136,7 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, InspectError> {
 }
 
 /// What is known about one file. Never fails: what is wrong is part of the answer.
-pub fn look(path: &Path) -> FileInfo {
+pub fn inspect(path: &Path) -> FileInfo {
     let bytes = std::fs::metadata(path).map_or(0, |data| data.len());
     let mut file = FileInfo {
         path: path.to_path_buf(),
@@ -366,12 +367,13 @@ impl FileInfo {
     fn packing(&mut self) {
         let packed: u64 = self.datasets.iter().map(|dataset| dataset.bytes).sum();
         let unpacked: u64 = self.datasets.iter().map(|dataset| dataset.bytes_unpacked).sum();
-        let mut ways: Vec<&str> = self.datasets.iter().map(|dataset| dataset.compression.as_str()).collect();
-        ways.sort_unstable();
-        ways.dedup();
-        ways.retain(|way| !way.is_empty());
-        let ways = if ways.is_empty() { "none".to_string() } else { ways.join(", ") };
-        self.fact("compression", ways);
+        let mut methods: Vec<&str> =
+            self.datasets.iter().map(|dataset| dataset.compression.as_str()).collect();
+        methods.sort_unstable();
+        methods.dedup();
+        methods.retain(|method| !method.is_empty());
+        let methods = if methods.is_empty() { "none".to_string() } else { methods.join(", ") };
+        self.fact("compression", methods);
         self.fact("datasets_packed", packed);
         self.fact("datasets_unpacked", unpacked);
     }

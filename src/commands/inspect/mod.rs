@@ -1,4 +1,5 @@
-//! Looking at results: what is in a file (`breccia info`), and its numbers in other formats (`breccia export`).
+//! Looking at results: what is in a file (`breccia info`), and its numbers in other formats (`breccia
+//! export`).
 //!
 //! Reads through `crate::output`, never writes into what it reads, and runs on one rank.
 

@@ -1,8 +1,9 @@
 //! NumPy's `.npz`: a ZIP archive, nothing compressed, of `.npy` files.
 //!
-//! An `.npy` file is a magic number, a version, the length of a header, the header as a Python dictionary padded to a
-//! multiple of 64 bytes, and the numbers. The archive has, for each file, a local header and its bytes; then the
-//! directory, one entry for each file; then its end record (PKWARE APPNOTE 4.3). Sizes and offsets that need more than 32 bits stand in ZIP64 fields.
+//! An `.npy` file is a magic number, a version, the length of a header, the header as a Python dictionary
+//! padded to a multiple of 64 bytes, and the numbers. The archive has, for each file, a local header and its
+//! bytes; then the directory, one entry for each file; then its end record (PKWARE APPNOTE 4.3). Sizes and
+//! offsets that need more than 32 bits stand in ZIP64 fields.
 
 use super::rows::RowColumn;
 use crate::output::reader::Numbers;
@@ -140,7 +141,8 @@ mod tests {
         let mut bytes = Vec::new();
         write(&columns, &mut bytes).unwrap();
         assert_eq!(&bytes[..4], b"PK\x03\x04");
-        // The first file's numbers begin at a multiple of 64 from its own start: 30 + 6 bytes of header, then the file.
+        // The first file's numbers begin at a multiple of 64 from its own start: 30 + 6 bytes of header, then
+        // the file.
         let start = 30 + "id.npy".len();
         assert_eq!(&bytes[start..start + 6], b"\x93NUMPY");
         let length = u16::from_le_bytes([bytes[start + 8], bytes[start + 9]]) as usize;

@@ -1,9 +1,10 @@
 //! Where bodies stand in a frame, from the points that a frame holds.
 //!
-//! A frame has the points x_k of a body in the world, not its pose. With the same points p_k in the body's own frame, the pose is
-//! the rigid motion that brings p_k closest to x_k: with centroids removed, the unit quaternion that maximises
-//! Σ x_k · R p_k, the eigenvector of the largest eigenvalue of a symmetric 4 × 4 matrix [Horn1987]. Exact points give the
-//! exact pose; single precision gives it to about 1e-7 of the distance from the origin.
+//! A frame has the points x_k of a body in the world, not its pose. With the same points p_k in the body's
+//! own frame, the pose is the rigid motion that brings p_k closest to x_k: with centroids removed, the unit
+//! quaternion that maximises Σ x_k · R p_k, the eigenvector of the largest eigenvalue of a symmetric 4 × 4
+//! matrix [Horn1987]. Exact points give the exact pose; single precision gives it to about 1e-7 of the
+//! distance from the origin.
 
 use super::bodies::{SeenBody, volume_and_centre};
 use crate::geometry::{Pose, Quat, Vec3};
@@ -72,8 +73,8 @@ impl References {
         Self { points: BTreeMap::new(), bodies, state: Some(path) }
     }
 
-    /// Makes sure of the body's points in its own frame: those of the state, if it has the body with as many; else
-    /// those of this frame, about the centre of volume. Says which.
+    /// Makes sure of the body's points in its own frame: those of the state, if it has the body with as many;
+    /// else those of this frame, about the centre of volume. Says which.
     pub fn learn(&mut self, frame: &Frame, body: &SeenBody) -> bool {
         let count = body.points().len();
         if let Some((points, from_state)) = self.points.get(&body.id)

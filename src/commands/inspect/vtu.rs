@@ -1,6 +1,7 @@
 //! VTK's XML format for unstructured grids, with the numbers appended as raw bytes: nothing is rounded.
 //!
-//! Bodies become one polyhedron for each convex part (a polygon for a wall, a vertex for a sphere drawn as a point).
+//! Bodies become one polyhedron for each convex part (a polygon for a wall, a vertex for a sphere drawn as a
+//! point).
 
 use crate::output::reader::Numbers;
 use std::fmt::Write as _;
@@ -68,7 +69,7 @@ impl Grid {
         }
     }
 
-    /// Writes the file; `time` goes into its field data, where ParaView looks for it.
+    /// Writes the file; `time` goes into its field data, where ParaView expects it.
     pub fn write(&self, time: f64, out: &mut dyn Write) -> io::Result<()> {
         let mut file = Appended::default();
         // Writing to a String cannot fail.

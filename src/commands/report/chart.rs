@@ -1,4 +1,5 @@
-//! Which plots a run's tables make: known columns first, then whatever else is there, grouped by the beginnings of its names.
+//! Which plots a run's tables make: known columns first, then whatever else is there, grouped by the
+//! beginnings of its names.
 
 use crate::commands::inspect::text_table::TextTable;
 
@@ -208,7 +209,7 @@ fn forces(table: &TextTable, time: &[f64]) -> Vec<Chart> {
         chart.place = Place::Forces;
         charts.push(chart);
     }
-    // The heaviest loaded first, and no more than can be told apart.
+    // The heaviest loaded first, and no more than can be distinguished.
     let peak = |line: &Line| line.y.iter().copied().filter(|y| y.is_finite()).fold(0.0, f64::max);
     magnitudes.sort_by(|a, b| peak(b).total_cmp(&peak(a)));
     let all = magnitudes.len();
@@ -316,9 +317,9 @@ mod tests {
     #[test]
     fn other_tables_are_grouped_by_the_beginnings_of_names() {
         let other = of_table("probes", &table("time,probe.a,probe.b,depth\n0,1,2,3\n"));
-        let told: Vec<(&str, usize)> =
+        let found: Vec<(&str, usize)> =
             other.iter().map(|chart| (chart.title.as_str(), chart.lines.len())).collect();
-        assert_eq!(told, [("Probes: probe", 2), ("Probes: depth", 1)]);
+        assert_eq!(found, [("Probes: probe", 2), ("Probes: depth", 1)]);
         assert!(of_table("probes", &table("a,b\n0,1\n")).is_empty());
     }
 }

@@ -1,12 +1,13 @@
-//! The plots of `machines.csv`: for each machine its coordinates, velocities, forces, contact loads, quantities; and, folded away,
-//! joint and cut loads, energies and the error of its loops.
+//! The plots of `machines.csv`: for each machine its coordinates, velocities, forces, contact loads,
+//! quantities; and, folded away, joint and cut loads, energies and the error of its loops.
 //!
-//! Columns are named `<machine>/<what>` or `<machine>.<what>`; `<what>` says by its beginning or end what it is.
+//! Columns are named `<machine>/<what>` or `<machine>.<what>`; `<what>` says by its beginning or end what it
+//! is.
 
 use super::chart::{Chart, Line, Place};
 use crate::commands::inspect::text_table::TextTable;
 
-/// Lines that can be told apart in one plot.
+/// Lines that can be distinguished in one plot.
 const MOST_LINES: usize = 6;
 
 pub fn of_machines(table: &TextTable, time: &[f64]) -> Vec<Chart> {
@@ -28,6 +29,7 @@ pub fn of_machines(table: &TextTable, time: &[f64]) -> Vec<Chart> {
 
 /// Place of the plot of work among the kinds.
 const WORK: usize = 11;
+const PHASE: usize = 5;
 
 /// The integral of a mean over the time before each row.
 fn summed(time: &[f64], y: &[f64]) -> Vec<f64> {
@@ -76,6 +78,10 @@ fn of_machine(machine: &str, prefix: &str, table: &TextTable, time: &[f64]) -> V
             y.to_vec()
         };
         let (kind, shown) = sort(vector, has(format!("{vector}.velocity")));
+        // A machine without phases is in its phase 0 throughout.
+        if kind == PHASE && y.iter().all(|number| *number == 0.0) {
+            continue;
+        }
         let y = if kind == WORK { summed(time, &y) } else { y };
         kinds[kind].4.push(Line { name: shown.to_string(), y });
     }
@@ -117,7 +123,7 @@ fn sort(name: &str, has_velocity: bool) -> (usize, &str) {
     } else if let Some(name) = name.strip_prefix("quantity.") {
         (4, name)
     } else if name == "phase" {
-        (5, name)
+        (PHASE, name)
     } else if name.ends_with("_energy") {
         (9, name.trim_end_matches("_energy"))
     } else if name == "closure_error" {
@@ -143,7 +149,7 @@ mod tests {
                     arm/cut.pin.0,arm/joint.pin.force/x,arm/joint.pin.force/y,arm/joint.pin.force/z,arm/contact.shovel.force/x,\
                     arm/contact.shovel.force/y,arm/contact.shovel.force/z\n1,0.1,1,2,3,30,4,5,6,7,8,0,3,4,2,3,6\n";
         let table = TextTable::parse(text).unwrap();
-        let told: Vec<(String, String, f64)> = of_machines(&table, table.column("time").unwrap())
+        let found: Vec<(String, String, f64)> = of_machines(&table, table.column("time").unwrap())
             .into_iter()
             .map(|chart| (chart.title, chart.lines[0].name.clone(), chart.lines[0].y[0]))
             .collect();
@@ -161,7 +167,20 @@ mod tests {
             ("arm: work of forces", "cylinder", 3.0),
         ];
         let expected = expected.map(|(title, line, y)| (title.to_string(), line.to_string(), y));
-        assert_eq!(told, expected);
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_machine_without_phases_has_no_plot_of_them() {
+        let titles = |phases: [u8; 2]| -> Vec<String> {
+            let [first, second] = phases;
+            let text =
+                format!("time,arm/lift,arm/lift.velocity,arm/phase\n0.1,1,2,{first}\n0.2,1,2,{second}\n");
+            let table = TextTable::parse(&text).unwrap();
+            of_machines(&table, &[0.1, 0.2]).into_iter().map(|chart| chart.title).collect()
+        };
+        assert!(!titles([0, 0]).contains(&"arm: phase".to_string()));
+        assert!(titles([0, 1]).contains(&"arm: phase".to_string()));
     }
 
     #[test]

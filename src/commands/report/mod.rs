@@ -1,6 +1,8 @@
-//! `breccia report`: the story of a run as one page that opens from the disk, with plots and pictures beside it.
+//! `breccia report`: the story of a run as one page that opens from the disk, with plots and pictures beside
+//! it.
 //!
-//! The page needs no network and no other file: pictures, the data of plots and of the interactive view are inside.
+//! The page needs no network and no other file: pictures, the data of plots and of the interactive view are
+//! inside.
 
 mod chart;
 mod encode;
@@ -31,11 +33,12 @@ const MOST_POSES: usize = 700_000;
 /// Small pictures in a row.
 const SMALL_PICTURES: usize = 4;
 
-/// Writes a page that tells the story of a run.
+/// Writes a page about a run.
 ///
-/// One HTML file that opens from the disk, without a network: how the run ended, its numbers, time series as plots, pictures of
-/// the scene and an interactive 3D view, where the time went, the case. Plots (SVG and CSV) and pictures (PNG) also go into a
-/// directory beside it. It works for runs that are under way, were interrupted, or wrote no frames.
+/// One HTML file that opens from the disk, without a network: how the run ended, its numbers, time series as
+/// plots, pictures of the scene and an interactive 3D view, where the time went, the case. Plots (SVG and
+/// CSV) and pictures (PNG) also go into a directory beside it. It works for runs that are under way, were
+/// interrupted, or wrote no frames.
 ///
 ///   breccia report out/ballast-box        writes out/ballast-box/report.html and out/ballast-box/report/
 #[derive(Args, Clone, Debug)]
@@ -43,7 +46,8 @@ const SMALL_PICTURES: usize = 4;
 pub struct ReportArguments {
     /// The directory of a run.
     pub directory: PathBuf,
-    /// The page; DIR/report.html if not given. Plots and pictures go into a directory of the same name without .html.
+    /// The page; DIR/report.html if not given. Plots and pictures go into a directory of the same name
+    /// without .html.
     #[arg(long, value_name = "FILE.html")]
     pub out: Option<PathBuf>,
 }
@@ -65,7 +69,7 @@ pub(crate) struct Material {
     pub view: Option<view::View>,
 }
 
-/// Does what `breccia report` was asked for; the page.
+/// Runs `breccia report`; returns the path of the page.
 pub fn report(arguments: &ReportArguments) -> Result<PathBuf, InspectError> {
     let page = arguments.out.clone().unwrap_or_else(|| arguments.directory.join("report.html"));
     let beside = page.with_extension("");

@@ -3,7 +3,7 @@
 use super::chart::{Chart, Place};
 use super::encode::{base64, gzip};
 use super::run::date;
-use super::story::{Story, grouped, tell};
+use super::story::{Story, compose, grouped};
 use super::svg::{self, number};
 use super::{Image, Material};
 use crate::commands::inspect::info::size;
@@ -19,7 +19,7 @@ const VIEW_SCRIPT: &str = include_str!("assets/view.js");
 /// Only an error of the encoders can fail.
 pub fn html(material: &Material) -> io::Result<String> {
     let run = &material.run;
-    let story = tell(run);
+    let story = compose(run);
     let directory =
         run.directory.file_name().map_or("run".into(), |name| name.to_string_lossy().into_owned());
     let title = run.word("title").filter(|title| !title.is_empty()).map_or(directory, String::from);
@@ -65,7 +65,7 @@ fn folded(id: &str, heading: &str, inside: &str) -> String {
     }
 }
 
-/// The first screen: did it work, what happened, the key numbers, and how it looks at the end.
+/// The first screen: did it work, what happened, the key numbers, and a picture of its end.
 fn top(material: &Material, story: &Story, title: &str) -> String {
     let run = &material.run;
     let mut text = String::from("<header class=\"top\">");

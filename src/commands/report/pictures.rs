@@ -37,7 +37,8 @@ fn fill(stage: &Stage) -> f32 {
     if bodies < 8 { 0.6 } else { 0.94 }
 }
 
-/// At most `most` scenes, first and last among them, with about as much motion between each two: where nothing moves, one is enough.
+/// At most `most` scenes, first and last among them, with about as much motion between each two: where
+/// nothing moves, one is enough.
 fn by_motion(stage: &Stage, most: usize) -> Vec<usize> {
     let count = stage.scenes.len();
     if count < 2 {
@@ -79,7 +80,8 @@ fn shot(
     Shot { time: scene.time, step: scene.step, picture }
 }
 
-/// The direction, out of some around the scene, from which most grains can be seen; the first unless another is clearly better.
+/// The direction, out of some around the scene, from which most grains can be seen; the first unless another
+/// is clearly better.
 fn best_direction(stage: &Stage, scene: &Scene, up: Vec3) -> V3 {
     let bounds = surroundings(stage, std::slice::from_ref(scene));
     let (triangles, grains) = triangles(stage, scene, bounds.as_ref());
@@ -115,10 +117,10 @@ fn best_direction(stage: &Stage, scene: &Scene, up: Vec3) -> V3 {
 /// Points that the picture must show: those of grains and tools, or of everything but walls.
 fn subject<'a>(stage: &'a Stage, scene: &'a Scene) -> impl Iterator<Item = V3> + 'a {
     let few = stage.actors.len() < 100;
-    let told = stage.actors.iter().any(|actor| matches!(actor.role, Role::Grain | Role::Tool));
+    let has_subject = stage.actors.iter().any(|actor| matches!(actor.role, Role::Grain | Role::Tool));
     let wanted = move |actor: &Actor| match actor.role {
         Role::Grain | Role::Tool => true,
-        Role::Fixed => !told,
+        Role::Fixed => !has_subject,
         Role::Wall => false,
     };
     let there = stage.actors.iter().zip(&scene.poses).filter(move |(actor, _)| wanted(actor));
@@ -149,7 +151,8 @@ fn single(vector: &Vec3) -> V3 {
     V3::new(vector.x as f32, vector.y as f32, vector.z as f32)
 }
 
-/// The triangles of a scene, and for each the grain that it belongs to, if any. Walls are cut to what lies around `bounds`.
+/// The triangles of a scene, and for each the grain that it belongs to, if any. Walls are cut to what lies
+/// around `bounds`.
 fn triangles(stage: &Stage, scene: &Scene, bounds: Option<&Aabb>) -> (Vec<Triangle>, Vec<Option<u32>>) {
     let spheres = stage.actors.iter().filter(|actor| matches!(actor.form, Form::Sphere { .. })).count();
     let refinement = sphere_refinement(spheres);

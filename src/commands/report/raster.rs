@@ -1,9 +1,10 @@
 //! A small software rasteriser: triangles to a picture, with no display and no graphics card.
 //!
-//! A perspective depth buffer with 2 × 2 samples a pixel finds what is seen. Light is a key light with a soft shadow and a
-//! bright sky: for each of some dozen directions over the hemisphere a depth map is drawn once, and a point is lit by those
-//! directions that reach it. Their mean is the ambient occlusion, exact up to the maps' resolution, which is what makes a heap of stones look like one.
-//! Colours are linear until the end; the background is transparent.
+//! A perspective depth buffer with 2 × 2 samples a pixel finds what is seen. Light is a key light with a soft
+//! shadow and a bright sky: for each of some dozen directions over the hemisphere a depth map is drawn once,
+//! and a point is lit by those directions that reach it. Their mean is the ambient occlusion, exact up to the
+//! maps' resolution, which is what makes a heap of stones look like one. Colours are linear until the end;
+//! the background is transparent.
 
 use nalgebra::Vector3;
 use rayon::prelude::*;
@@ -48,7 +49,8 @@ pub struct Camera {
 }
 
 impl Camera {
-    /// A camera that sees all `points`, so large that they fill the part `fill` of the picture, looking along `-back`.
+    /// A camera that sees all `points`, so large that they fill the part `fill` of the picture, looking along
+    /// `-back`.
     pub fn around(points: &[V3], back: V3, up: V3, aspect: f32, fill: f32) -> Self {
         let back = back.normalize();
         let right = up.cross(&back).try_normalize(1e-6).unwrap_or_else(V3::x);
@@ -59,7 +61,8 @@ impl Camera {
         let local: Vec<V3> =
             points.iter().map(|p| V3::new(p.dot(&right), p.dot(&up), p.dot(&back))).collect();
         let Some(first) = local.first() else { return camera };
-        // A point (x, y, z) is inside if |x - a| ≤ wide (d - z), so d ≥ z + |x - a| / wide; the best a makes both sides equal.
+        // A point (x, y, z) is inside if |x - a| ≤ wide (d - z), so d ≥ z + |x - a| / wide; the best a makes
+        // both sides equal.
         let (mut low, mut high) = (V3::repeat(f32::MIN), V3::repeat(f32::MIN));
         for p in &local {
             let reach = V3::new(p.x / wide, p.y / tall, 0.0);
@@ -95,7 +98,8 @@ pub struct Picture {
     pub pixels: Vec<u8>,
 }
 
-/// Draws `triangles` into the rows `rows` of a buffer: the nearest (largest third coordinate) wins, the first among equals.
+/// Draws `triangles` into the rows `rows` of a buffer: the nearest (largest third coordinate) wins, the first
+/// among equals.
 fn draw(
     triangles: &[[[f32; 3]; 3]],
     order: impl Iterator<Item = u32>,
@@ -176,7 +180,8 @@ impl DepthMap {
         [p.dot(&self.right) * self.scale + half, p.dot(&self.up) * self.scale + half, p.dot(&self.towards)]
     }
 
-    /// Whether light from there reaches a point. `slack` is in cells: a surface that the light grazes falls off steeply within one.
+    /// Whether light from there reaches a point. `slack` is in cells: a surface that the light grazes falls
+    /// off steeply within one.
     fn reaches(&self, point: &V3, shift: [f32; 2], slack: f32) -> bool {
         let [x, y, z] = self.place(point);
         let (x, y) = ((x + shift[0]).floor(), (y + shift[1]).floor());
@@ -244,7 +249,7 @@ impl Lights {
                 open += if map.reaches(&off(map), [0.0; 2], slack(cosine)) { cosine } else { 0.0 };
             }
         }
-        // A surface that looks down sees little sky, whatever covers it.
+        // A surface that faces down sees little sky, whatever covers it.
         let ambient = open / all * (0.62 + 0.38 * normal.dot(&self.up));
         let cosine = normal.dot(&self.key.towards).max(0.0);
         let mut sun = 0.0;

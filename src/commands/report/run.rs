@@ -1,4 +1,4 @@
-//! Everything that a directory tells about its run. What is missing or damaged becomes a note, not a failure.
+//! Everything that a directory holds about its run. What is missing or damaged becomes a note, not a failure.
 
 use crate::commands::inspect::InspectError;
 use crate::commands::inspect::poses::newest_state;

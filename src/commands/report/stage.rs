@@ -1,6 +1,7 @@
 //! The bodies of a run as actors with fixed shapes, and where each stood in some of the frames.
 //!
-//! Frames hold points in the world; shapes and poses are found again as in [`crate::commands::inspect::poses`].
+//! Frames hold points in the world; shapes and poses are found again as in
+//! [`crate::commands::inspect::poses`].
 
 use crate::commands::inspect::InspectError;
 use crate::commands::inspect::bodies::{SeenBody, bodies};
@@ -84,7 +85,8 @@ pub struct Stage {
 pub type GroupKind = (String, String);
 
 impl Stage {
-    /// Reads evenly spread frames, at most `most` and no more than make `poses` poses altogether, first and last among them.
+    /// Reads evenly spread frames, at most `most` and no more than make `poses` poses altogether, first and
+    /// last among them.
     pub fn read(
         file: &FrameFile,
         references: &mut References,

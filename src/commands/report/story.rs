@@ -31,23 +31,23 @@ pub struct Story {
 }
 
 /// Last, largest and where it was, and mean of a column.
-struct Told {
+struct ColumnSummary {
     last: f64,
     largest: f64,
     at: f64,
     mean: f64,
 }
 
-fn told(run: &Run, column: &str) -> Option<Told> {
+fn summarize(run: &Run, column: &str) -> Option<ColumnSummary> {
     let table = run.series.as_ref()?;
     let (time, y) = (table.column("time")?, table.column(column)?);
     let last = *y.last()?;
     let (place, largest) =
         y.iter().copied().enumerate().filter(|(_, y)| y.is_finite()).max_by(|a, b| a.1.total_cmp(&b.1))?;
-    Some(Told { last, largest, at: time[place], mean: y.iter().sum::<f64>() / y.len() as f64 })
+    Some(ColumnSummary { last, largest, at: time[place], mean: y.iter().sum::<f64>() / y.len() as f64 })
 }
 
-pub fn tell(run: &Run) -> Story {
+pub fn compose(run: &Run) -> Story {
     let (mood, verdict) = verdict(run);
     let mut sentences = vec![what(run)];
     sentences.extend(movement(run));
@@ -123,7 +123,7 @@ fn what(run: &Run) -> String {
 }
 
 fn movement(run: &Run) -> Option<String> {
-    let kinetic = told(run, "kinetic_energy").filter(|kinetic| kinetic.largest > 0.0)?;
+    let kinetic = summarize(run, "kinetic_energy").filter(|kinetic| kinetic.largest > 0.0)?;
     let share = kinetic.last / kinetic.largest;
     let peak = format!("{} J at t = {} s", short(kinetic.largest), number(rounded(kinetic.at)));
     Some(if kinetic.largest < 1e-12 {
@@ -154,30 +154,34 @@ fn numbers(run: &Run) -> Vec<[String; 3]> {
     } else if let Some(steps) = steps(run) {
         add(grouped(steps), "steps", String::new());
     }
-    let contacts = told(run, "contact_points");
-    let most = run.number("contact_points/max").or(contacts.as_ref().map(|told| told.largest));
-    if let Some(mean) = run.number("contact_points/mean").or(contacts.map(|told| told.mean)) {
+    let contacts = summarize(run, "contact_points");
+    let most = run.number("contact_points/max").or(contacts.as_ref().map(|summary| summary.largest));
+    if let Some(mean) = run.number("contact_points/mean").or(contacts.map(|summary| summary.mean)) {
         let shown = if mean < 10.0 { number((100.0 * mean).round() / 100.0) } else { grouped(mean.round()) };
         add(shown, "contact points, mean", format!("at most {}", grouped(most.unwrap_or(mean))));
     }
-    let sweeps = told(run, "sweeps");
-    let most = run.number("sweeps/max").or(sweeps.as_ref().map(|told| told.largest));
-    if let Some(mean) = run.number("sweeps/mean").or(sweeps.map(|told| told.mean)) {
+    let sweeps = summarize(run, "sweeps");
+    let most = run.number("sweeps/max").or(sweeps.as_ref().map(|summary| summary.largest));
+    if let Some(mean) = run.number("sweeps/mean").or(sweeps.map(|summary| summary.mean)) {
         add(
             number((10.0 * mean).round() / 10.0),
             "sweeps per step, mean",
             format!("at most {}", grouped(most.unwrap_or(mean))),
         );
     }
-    if let Some(worst) = run.number("residual/max").or(told(run, "residual").map(|told| told.largest)) {
+    if let Some(worst) =
+        run.number("residual/max").or(summarize(run, "residual").map(|summary| summary.largest))
+    {
         let remark = run.tolerance().map(|tolerance| format!("tolerance {}", number(tolerance)));
         add(short(worst), "worst residual", remark.unwrap_or_default());
     }
-    if let Some(depth) =
-        run.number("worst_penetration/max").or(told(run, "worst_penetration").map(|told| told.largest))
+    if let Some(depth) = run
+        .number("worst_penetration/max")
+        .or(summarize(run, "worst_penetration").map(|summary| summary.largest))
     {
-        let last =
-            run.number("worst_penetration/last").or(told(run, "worst_penetration").map(|told| told.last));
+        let last = run
+            .number("worst_penetration/last")
+            .or(summarize(run, "worst_penetration").map(|summary| summary.last));
         add(
             length(depth),
             "deepest penetration",
@@ -266,7 +270,7 @@ mod tests {
         let series = "step,time,sweeps,converged,kinetic_energy\n1,0.1,4,1,2.0\n2,0.2,6,0,1e-9\n";
         let summary = json!({"status": "finished", "steps": 2, "time": 0.2, "free_bodies": 12345, "bodies": 12346,
             "ranks": 2, "threads": 1, "seconds_total": 3.0, "not_converged": 0});
-        let story = tell(&run(summary, series));
+        let story = compose(&run(summary, series));
         assert_eq!(
             (story.mood, story.verdict.as_str()),
             (Mood::Good, "Finished; every step met its tolerance")
@@ -275,20 +279,20 @@ mod tests {
         assert_eq!(story.sentences[0], first);
         assert!(story.sentences[1].starts_with("It has come to rest"), "{}", story.sentences[1]);
         let restarted = json!({"status": "finished", "steps": 2, "restarted_from": 1, "seconds_total": 3.0});
-        let story = tell(&run(restarted, series));
+        let story = compose(&run(restarted, series));
         assert!(
             story.sentences[0].ends_with("in 2 steps, the last 1 after a restart in 3.0 s."),
             "{:?}",
             story.sentences
         );
         assert_eq!(story.numbers[0][2], "3.0 s a step");
-        let story = tell(&run(json!({"status": "running"}), series));
+        let story = compose(&run(json!({"status": "running"}), series));
         assert_eq!(story.mood, Mood::Careful);
         assert!(story.verdict.ends_with("1 of 2 steps missed the tolerance"), "{}", story.verdict);
         assert!(story.numbers.iter().any(|[value, what, _]| value == "5" && what.starts_with("sweeps")));
-        let story = tell(&run(Value::Null, ""));
+        let story = compose(&run(Value::Null, ""));
         assert!(story.numbers.is_empty() && story.sentences[0] == "The scene was followed.");
-        let failed = tell(&run(json!({"status": "failed", "message": "body 3 is lost"}), series));
+        let failed = compose(&run(json!({"status": "failed", "message": "body 3 is lost"}), series));
         assert!(failed.mood == Mood::Bad && failed.sentences.last().unwrap().contains("body 3"));
     }
 

@@ -1,4 +1,5 @@
-//! Line plots as SVG: axes with round numbers, linear or logarithmic, long series thinned without losing a peak.
+//! Line plots as SVG: axes with round numbers, linear or logarithmic, long series thinned without losing a
+//! peak.
 
 use super::chart::Chart;
 use crate::commands::inspect::vtu::escaped;
@@ -20,7 +21,7 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Around some values; a logarithmic axis looks at those above zero only.
+    /// Around some values; a logarithmic axis covers those above zero only.
     pub fn around(values: impl Iterator<Item = f64>, log: bool) -> Self {
         let fits = |value: &f64| value.is_finite() && (!log || *value > 0.0);
         let (low, high) =

@@ -1,6 +1,7 @@
 //! The data of the interactive view: shapes once, poses by frame, in few bytes.
 //!
-//! A JSON head says how many there are of each; the body is one block of bytes, compressed by gzip and written as base64:
+//! A JSON head says how many there are of each; the body is one block of bytes, compressed by gzip and
+//! written as base64:
 //!
 //! ```text
 //! shapes:  vertices   i16 x 3 of each shape, in units of its radius / 32767
@@ -9,8 +10,9 @@
 //! frames:  for each frame: x, y, z u16 over the bounds (65535 in all three: not there), qx, qy, qz, qw i16
 //! ```
 //!
-//! Numbers of 16 bits are stored plane by plane (all x of a frame, then all y, …), low bytes then high bytes. A frame holds differences to the frame before, modulo 2¹⁶: bodies at rest
-//! cost next to nothing. 16 bits are 1/65536 of the extent of the scene and about 0.002° in orientation: for looking only.
+//! Numbers of 16 bits are stored plane by plane (all x of a frame, then all y, …), low bytes then high bytes.
+//! A frame holds differences to the frame before, modulo 2¹⁶: bodies at rest cost next to nothing. 16 bits
+//! are 1/65536 of the extent of the scene and about 0.002° in orientation: for looking only.
 
 use super::pictures::{cut_wall, planes, sphere_refinement, surroundings};
 use super::stage::{Actor, Form, Mesh, Role, Stage};
@@ -160,7 +162,8 @@ fn quantised(pose: Option<&Pose>, bounds: &Aabb, before: &[u16; 7]) -> [u16; 7] 
         ((pose.position[axis] - bounds.min[axis]) / extent * 65534.0).round().clamp(0.0, 65534.0) as u16
     };
     let turn = pose.rotation.coords;
-    // Of the two quaternions of a rotation, the one nearer to the last: small differences, and no flips on the way.
+    // Of the two quaternions of a rotation, the one nearer to the last: small differences, and no flips on
+    // the way.
     let last: [f64; 4] = std::array::from_fn(|k| f64::from(before[3 + k] as i16));
     let near: f64 = (0..4).map(|k| turn[k] * last[k]).sum();
     let sign = if near < 0.0 { -1.0 } else { 1.0 };

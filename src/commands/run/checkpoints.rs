@@ -1,4 +1,4 @@
-//! The folder `checkpoints/` of a run: which there are, which stay, which give way.
+//! The folder `checkpoints/` of a run: which there are, which are kept, which are removed.
 
 use super::error::{RunError, agree};
 use decomposition::Comm;
@@ -19,11 +19,12 @@ fn step_of(path: &Path) -> Option<u64> {
     name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.parse().ok()
 }
 
-/// Collective: the steps of the checkpoints in a directory of results, the last first. A folder that is not there has none.
+/// Collective: the steps of the checkpoints in a directory of results, the last first. A folder that is not
+/// there has none.
 pub(super) fn steps(directory: &Path, comm: &dyn Comm) -> Vec<u64> {
     let mut own: Vec<u64> = if comm.rank() == 0 { list(directory) } else { Vec::new() };
     own.sort_unstable_by(|a, b| b.cmp(a));
-    // Rank 0 looks: another may see another moment of the folder.
+    // Rank 0 lists them: another may see another moment of the folder.
     let mut bytes: Vec<u8> = own.iter().flat_map(|step| step.to_le_bytes()).collect();
     comm.broadcast(0, &mut bytes);
     bytes.chunks_exact(8).map(|eight| u64::from_le_bytes(eight.try_into().unwrap_or([0; 8]))).collect()
@@ -34,14 +35,16 @@ fn list(directory: &Path) -> Vec<u64> {
     entries.filter_map(|entry| step_of(&entry.ok()?.path())).collect()
 }
 
-/// Whether a file is a checkpoint of the run whose results are in `directory`: then that run's files can go on, too.
+/// Whether a file is a checkpoint of the run whose results are in `directory`: then that run's files can be
+/// continued, too.
 pub(super) fn belongs(file: &Path, directory: &Path) -> bool {
     let (Ok(file), Ok(directory)) = (file.canonicalize(), directory.canonicalize()) else { return false };
     file == directory.join("final.h5")
         || (file.parent() == Some(&directory.join(FOLDER)) && step_of(&file).is_some())
 }
 
-/// Collective: makes the folder, not what is above it: results that somebody has removed are not begun anew without a word.
+/// Collective: makes the folder, not what is above it: results that somebody has removed are not begun anew
+/// without a word.
 pub(super) fn make_folder(directory: &Path, comm: &dyn Comm) -> Result<(), RunError> {
     let folder = directory.join(FOLDER);
     let make = || match std::fs::create_dir(&folder) {
@@ -64,7 +67,8 @@ pub(super) fn thin_out(directory: &Path, step: u64, keep: u64, comm: &dyn Comm) 
     }
 }
 
-/// Collective: gives the checkpoints after `step` another name, so that they are not taken for this run's future; the new names.
+/// Collective: gives the checkpoints after `step` another name, so that they are not taken for this run's
+/// future; the new names.
 pub(super) fn set_aside_later(
     directory: &Path,
     step: u64,

@@ -2,11 +2,8 @@
 
 use crate::exchange::OWNER;
 use crate::geometry::{Aabb, Vec3};
-use crate::input::{self, Case, ContactOutput, OutputField, SphereOutput};
-use crate::output::{
-    BodyField, BodyOptions, Column, ContactDrawing, ContactOptions, ContactRow, ImpulseRow, Precision,
-    Spheres,
-};
+use crate::input::Case;
+use crate::output::{BodyOptions, ContactOptions, ContactRow, ImpulseRow};
 use crate::scene::{Body, Scene};
 use crate::setup::MACHINES;
 use crate::step::{ContactView, Stepper};
@@ -23,7 +20,8 @@ pub(super) fn sections(stepper: &Stepper, comm: &dyn Comm) -> Vec<(String, Vec<u
     vec![(MACHINES.into(), bytes)]
 }
 
-/// The bodies that this rank writes: its own, and on rank 0, which owns the machines, those that all ranks hold.
+/// The bodies that this rank writes: its own, and on rank 0, which owns the machines, those that all ranks
+/// hold.
 pub(super) fn own_bodies<'a>(scene: &'a Scene, comm: &dyn Comm) -> impl Iterator<Item = &'a Body> + use<'a> {
     let common =
         [&scene.state.statics[..], &scene.state.machine_bodies[..]].map(|bodies| match comm.rank() {
@@ -60,13 +58,6 @@ pub(super) fn contact_row(scene: &Scene, view: ContactView) -> ContactRow {
     }
 }
 
-fn precision(case: &Case) -> Precision {
-    match case.output.precision {
-        input::Precision::Single => Precision::Single,
-        input::Precision::Double => Precision::Double,
-    }
-}
-
 pub(super) fn compression(case: &Case) -> u8 {
     case.output.compression.min(9) as u8
 }
@@ -74,32 +65,19 @@ pub(super) fn compression(case: &Case) -> u8 {
 /// None if no contacts are wanted.
 pub(super) fn contact_options(case: &Case) -> Option<ContactOptions> {
     case.output.interval?;
-    let drawing = match case.output.contacts {
-        ContactOutput::None => return None,
-        ContactOutput::Points => ContactDrawing::Points,
-        ContactOutput::Chains => ContactDrawing::Chains,
-    };
-    Some(ContactOptions { drawing, precision: precision(case), compression: compression(case) })
+    let (drawing, precision) = (case.output.contacts?, case.output.precision);
+    Some(ContactOptions { drawing, precision, compression: compression(case) })
 }
 
 /// None if no pictures are wanted.
 pub(super) fn body_options(case: &Case, domain: Option<Aabb>) -> Option<BodyOptions> {
     let output = &case.output;
     output.interval?;
-    let field = |field: &OutputField| match field {
-        OutputField::Id => BodyField::Id,
-        OutputField::Group => BodyField::Group,
-        OutputField::Velocity => BodyField::Velocity,
-        OutputField::AngularVelocity => BodyField::AngularVelocity,
-        OutputField::Speed => BodyField::Speed,
-    };
     Some(BodyOptions {
-        spheres: match output.spheres {
-            SphereOutput::Surface => Spheres::Surface { refinement: output.sphere_refinement as u32 },
-            SphereOutput::Points => Spheres::Points,
-        },
-        fields: output.fields.iter().map(field).collect(),
-        precision: precision(case),
+        spheres: output.spheres,
+        refinement: output.sphere_refinement as u32,
+        fields: output.fields.clone(),
+        precision: output.precision,
         compression: compression(case),
         domain,
     })
@@ -115,30 +93,4 @@ pub(super) fn domain(scene: &Scene, comm: &dyn Comm) -> Option<Aabb> {
     comm.max_f64(&mut bounds);
     let [low, high] = [0, 3].map(|first| Vec3::from_column_slice(&bounds[first..first + 3]));
     bounds.iter().all(|bound| bound.is_finite()).then_some(Aabb { min: -low, max: high })
-}
-
-pub(super) fn columns(case: &Case, scene: &Scene) -> Vec<Column> {
-    let mut columns = vec![
-        Column::integer("step"),
-        Column::real("time"),
-        Column::integer("manifolds"),
-        Column::integer("contact_points"),
-        Column::integer("sweeps"),
-        Column::integer("converged"),
-        Column::real("residual"),
-        Column::real("worst_velocity_error"),
-        Column::real("worst_penetration"),
-        Column::real("kinetic_energy"),
-        Column::real("potential_energy"),
-        Column::vector("momentum"),
-        Column::vector("angular_momentum"),
-    ];
-    let force = |body: &Body| Column::vector(format!("force/{}", scene.model.groups[body.group as usize]));
-    columns.extend(scene.state.statics.iter().map(force));
-    for region in &case.regions {
-        let name = |what: &str| format!("region/{}.{what}", region.name);
-        columns.extend(["solid_fraction", "coordination"].map(|what| Column::real(name(what))));
-        columns.push(Column::integer(name("grains")));
-    }
-    columns
 }

@@ -15,7 +15,7 @@ pub fn path(directory: &Path, step: u64, form: &str) -> PathBuf {
     directory.join(format!("problem-{step}-{form}.hdf5"))
 }
 
-/// All that were asked for must be steps of the run.
+/// All wanted ones must be steps of the run.
 pub fn check(steps: &[u64], first_step: u64, last_step: u64) -> Result<(), RunError> {
     match steps.iter().find(|&&step| step <= first_step || step > last_step) {
         None => Ok(()),
@@ -29,7 +29,7 @@ pub fn check(steps: &[u64], first_step: u64, last_step: u64) -> Result<(), RunEr
     }
 }
 
-/// Collective: writes what the step has kept. Returns what to tell people.
+/// Collective: writes what the step has kept. Returns a line for the log.
 pub fn write(
     stepper: &mut Stepper,
     report: &StepReport,

@@ -13,6 +13,16 @@ pub enum RunError {
     #[error("{0}")]
     Options(String),
     #[error(
+        "{}: start.from: {} is not there{}",
+        case.display(),
+        from.display(),
+        match maker {
+            Some(maker) => format!("; {} makes it: run that first, or let --prepare do it", maker.display()),
+            None => ", and no case beside this one has the name of its directory; run the case that makes it first".into(),
+        }
+    )]
+    NoStart { case: PathBuf, from: PathBuf, maker: Option<PathBuf> },
+    #[error(
         "rank {rank} has another version of breccia or another case than rank 0; all ranks need the same files"
     )]
     Different { rank: usize },
@@ -52,8 +62,17 @@ pub enum RunError {
         directory.display()
     )]
     NotFinite { step: u64, time: f64, body: String, directory: PathBuf },
-    #[error("step {step} (t = {time:?} s): {source}")]
-    Step { step: u64, time: f64, source: StepError },
+    #[error(
+        "step {step} (t = {time:?} s): {}{source}",
+        place.as_ref().map_or(String::new(), |place| format!("{place}: "))
+    )]
+    Step {
+        step: u64,
+        time: f64,
+        /// Of the part of the case that it is about.
+        place: Option<String>,
+        source: StepError,
+    },
     #[error(transparent)]
     Output(#[from] OutputError),
     #[error("{}: cannot {action}: {source}", path.display())]
@@ -75,7 +94,8 @@ impl RunError {
             | RunError::NoGoodCheckpoint { .. }
             | RunError::ChangedCase { .. }
             | RunError::ChangedClock { .. }
-            | RunError::UnknownCase { .. } => 1,
+            | RunError::UnknownCase { .. }
+            | RunError::NoStart { .. } => 1,
             RunError::Options(_) => 2,
             RunError::NotFinite { .. } | RunError::Step { .. } => 3,
             RunError::Output(_) | RunError::Io { .. } => 4,
@@ -86,8 +106,8 @@ impl RunError {
 
 /// Collective: an error on every rank if there was one on any.
 pub(super) fn agree<T>(comm: &dyn Comm, own: Result<T, RunError>) -> Result<T, RunError> {
-    let told = own.as_ref().err().map(|error| (error.exit_code(), error.to_string()));
-    let bytes = told.map(|(code, message)| [&[code], message.as_bytes()].concat()).unwrap_or_default();
+    let found = own.as_ref().err().map(|error| (error.exit_code(), error.to_string()));
+    let bytes = found.map(|(code, message)| [&[code], message.as_bytes()].concat()).unwrap_or_default();
     let all = comm.all_gather(&bytes);
     let failed = all.iter().enumerate().find_map(|(rank, bytes)| Some((rank, bytes.split_first()?)));
     match (own, failed) {

@@ -2,19 +2,18 @@
 
 use super::checkpoints;
 use super::contents::{
-    body_options, columns, compression, contact_options, contact_row, domain, impulse_rows, own_bodies,
-    sections,
+    body_options, compression, contact_options, contact_row, domain, impulse_rows, own_bodies, sections,
 };
 use super::error::{RunError, agree};
-use super::machine_series;
 use super::progress::Log;
 use super::restart::LISTING;
+use super::series::{Layout, Moment, SeriesTable};
 use super::statistics::Statistics;
 use crate::geometry::{Aabb, Vec3};
 use crate::input::{Case, Listing};
 use crate::output::{
-    BodyFile, Column, ContactFile, ContactRow, Image, OutputError, Series, SeriesPosition, StateFile,
-    StateHeader, write_checkpoint,
+    BodyFile, ContactFile, ContactRow, Image, OutputError, Series, SeriesPosition, StateFile, StateHeader,
+    write_checkpoint,
 };
 use crate::scene::Scene;
 use crate::setup::{AchievedGrading, GRADINGS};
@@ -26,7 +25,7 @@ use std::path::{Path, PathBuf};
 /// Rows of the series that wait in memory at most.
 const SERIES_BATCH: usize = 256;
 
-/// All files that a run may write, beside `checkpoints/`, in the order in which people look at them.
+/// All files that a run may write, beside `checkpoints/`, in the order of interest.
 pub const NAMES: [&str; 8] = [
     "bodies.vtkhdf",
     "contacts.vtkhdf",
@@ -63,9 +62,9 @@ pub(super) struct Files<'c> {
     comm: &'c dyn Comm,
     bodies: Option<BodyFile>,
     contacts: Option<ContactFile>,
-    series: Series,
+    series: Recorded,
     /// None without machines.
-    machines: Option<Series>,
+    machines: Option<Recorded>,
     pictures: Schedule,
     rows: Schedule,
     /// The step that the last picture shows.
@@ -101,8 +100,20 @@ fn at_the_end(name: &str) -> String {
 struct Written {
     bodies: Option<BodyFile>,
     contacts: Option<ContactFile>,
-    series: Series,
-    machines: Option<Series>,
+    series: Recorded,
+    machines: Option<Recorded>,
+}
+
+/// A time series with its columns.
+struct Recorded {
+    table: SeriesTable,
+    file: Series,
+}
+
+impl Recorded {
+    fn add_row(&mut self, moment: &Moment) -> Result<(), OutputError> {
+        self.file.append(&self.table.row(moment))
+    }
 }
 
 /// Names of attachments.
@@ -140,12 +151,15 @@ impl<'c> Files<'c> {
         let contacts = contact_options(case)
             .map(|options| ContactFile::create(&directory.join(CONTACTS), comm, options))
             .transpose()?;
-        let series = Series::create(&directory.join("series.h5"), comm, columns(case, scene), SERIES_BATCH)?;
-        let machines = (!machines.is_empty()).then(|| {
-            let columns = machine_series::columns(machines);
-            Series::create(&directory.join("machines.h5"), comm, columns, SERIES_BATCH)
-        });
-        let written = Written { bodies, contacts, series, machines: machines.transpose()? };
+        let layout = Layout { case, scene, machines };
+        let create = |name: &str, table: SeriesTable| {
+            let file = Series::create(&directory.join(name), comm, table.columns(), SERIES_BATCH)?;
+            Ok::<_, OutputError>(Recorded { table, file })
+        };
+        let series = create("series.h5", SeriesTable::scene(&layout))?;
+        let machines =
+            SeriesTable::machines(&layout).map(|table| create("machines.h5", table)).transpose()?;
+        let written = Written { bodies, contacts, series, machines };
         Ok(Self::with(directory, case, comm, written, domain))
     }
 
@@ -173,8 +187,8 @@ impl<'c> Files<'c> {
         }
     }
 
-    /// Collective: goes on with the files of the run that a checkpoint is of, as they were then. A file that cannot be continued is
-    /// given another name and begun anew; the log says so.
+    /// Collective: continues the files of the run that a checkpoint is of, as they were then. A file that
+    /// cannot be continued is given another name and begun anew; the log says so.
     pub fn resume(
         case: &Case,
         scene: &Scene,
@@ -207,19 +221,21 @@ impl<'c> Files<'c> {
                 false => ContactFile::create(path, comm, options),
             })?),
         };
-        let mut series = |name: &str, columns: Vec<Column>, position: Option<SeriesPosition>| {
-            old.continued(name, Ok(Some(())), |path, is_old| {
-                let (path, columns) = (path.with_extension("h5"), columns.clone());
+        let layout = Layout { case, scene, machines };
+        let mut series = |name: &str, table: SeriesTable, position: Option<SeriesPosition>| {
+            let file = old.continued(name, Ok(Some(())), |path, is_old| {
+                let (path, columns) = (path.with_extension("h5"), table.columns());
                 match is_old {
                     true => Series::resume(&path, comm, columns, SERIES_BATCH, position),
                     false => Series::create(&path, comm, columns, SERIES_BATCH),
                 }
-            })
+            })?;
+            Ok::<_, RunError>(Recorded { table, file })
         };
-        let machines = (!machines.is_empty())
-            .then(|| series("machines.csv", machine_series::columns(machines), position.machines))
+        let machines = SeriesTable::machines(&layout)
+            .map(|table| series("machines.csv", table, position.machines))
             .transpose()?;
-        let series = series("series.csv", columns(case, scene), position.series)?;
+        let series = series("series.csv", SeriesTable::scene(&layout), position.series)?;
         let written = Written { bodies, contacts, series, machines };
         let files = Self::with(directory, case, comm, written, domain);
         let pictured = if at_end { Some(state.header().step) } else { position.pictured };
@@ -238,40 +254,23 @@ impl<'c> Files<'c> {
         observed: &Observation,
         machines: &Machines,
     ) -> Result<(), OutputError> {
-        let mut row = vec![
-            report.step as f64,
-            report.time,
-            report.manifolds as f64,
-            report.contact_points as f64,
-            report.sweeps as f64,
-            f64::from(u8::from(report.converged)),
-            report.residual.natural_map,
-            report.residual.worst_velocity,
-            report.worst_penetration,
-            observed.kinetic_energy,
-            observed.potential_energy,
-        ];
-        let vectors = [observed.momentum, observed.angular_momentum];
-        row.extend(vectors.iter().chain(&observed.forces).flat_map(|vector| vector.iter().copied()));
-        for region in &observed.regions {
-            row.extend([region.solid_fraction, region.coordination, region.grains as f64]);
-        }
-        self.series.append(&row)?;
-        self.machines.as_mut().map_or(Ok(()), |series| series.append(&machine_series::row(report, machines)))
+        let moment = Moment { report, observed, machines };
+        self.series.add_row(&moment)?;
+        self.machines.as_mut().map_or(Ok(()), |series| series.add_row(&moment))
     }
 
-    /// Not collective, as `add_row`: brings waiting rows to the files, so that a person who looks finds them.
+    /// Not collective, as `add_row`: brings waiting rows to the files, where readers find them.
     pub fn flush_rows(&mut self) -> Result<(), OutputError> {
-        self.series.flush()?;
-        self.machines.as_mut().map_or(Ok(()), Series::flush)
+        self.series.file.flush()?;
+        self.machines.as_mut().map_or(Ok(()), |series| series.file.flush())
     }
 
     pub fn picture_is_due(&self, step: u64) -> bool {
         self.bodies.is_some() && self.pictures.is_due(step)
     }
 
-    /// Collective: a picture of the bodies and the contacts of the last step, unless it is there already. After a restart, contacts are known
-    /// from the first step on.
+    /// Collective: a picture of the bodies and the contacts of the last step, unless it is there already.
+    /// After a restart, contacts are known from the first step on.
     pub fn add_picture(&mut self, stepper: &Stepper, contacts_known: bool) -> Result<(), OutputError> {
         let (scene, physics) = (stepper.scene(), stepper.physics());
         if self.pictured == Some(scene.state.step) {
@@ -289,11 +288,11 @@ impl<'c> Files<'c> {
         Ok(())
     }
 
-    /// Collective: writes a checkpoint and returns its digest. What the files hold by now is on the disk before, so that it
-    /// never tells of more than there is.
+    /// Collective: writes a checkpoint and returns its digest. What the files hold by now is on the disk
+    /// before, so that it never claims more than there is.
     ///
-    /// At the end of a run, `before` are the frames before a last picture that no interval asked for: a run that is made longer goes on from
-    /// those, one that is only ended properly from the present ones.
+    /// At the end of a run, `before` are the frames before a last picture outside the interval: a run that is
+    /// made longer continues from those, one that is only ended properly from the present ones.
     pub fn write_checkpoint(
         &mut self,
         stepper: &Stepper,
@@ -301,8 +300,8 @@ impl<'c> Files<'c> {
         before: Option<Frames>,
     ) -> Result<String, RunError> {
         let (scene, physics) = (stepper.scene(), stepper.physics());
-        let series = agree(self.comm, self.series.position().map_err(RunError::from))?;
-        let machines = self.machines.as_mut().map_or(Ok(None), Series::position);
+        let series = agree(self.comm, self.series.file.position().map_err(RunError::from))?;
+        let machines = self.machines.as_mut().map_or(Ok(None), |series| series.file.position());
         let machines = agree(self.comm, machines.map_err(RunError::from))?;
         let now = self.frames()?;
         let frames = match before {
@@ -360,7 +359,8 @@ impl<'c> Files<'c> {
         Ok(Frames { pictured: self.pictured, images })
     }
 
-    /// Collective: makes the checkpoint of a step `final.h5`, too: a second name of the same file, where the disk can do that.
+    /// Collective: makes the checkpoint of a step `final.h5`, too: a second name of the same file, where the
+    /// disk can do that.
     pub fn name_final(&self, step: u64) -> Result<(), RunError> {
         let (from, to) = (checkpoints::path(&self.directory, step), self.directory.join("final.h5"));
         let aside = self.directory.join("final.h5.tmp");
@@ -392,8 +392,8 @@ impl<'c> Files<'c> {
     pub fn close(self) -> Result<(), OutputError> {
         let bodies = self.bodies.map_or(Ok(()), BodyFile::close);
         let contacts = self.contacts.map_or(Ok(()), ContactFile::close);
-        let machines = self.machines.map_or(Ok(()), Series::close);
-        bodies.and(contacts).and(self.series.close()).and(machines)
+        let machines = self.machines.map_or(Ok(()), |series| series.file.close());
+        bodies.and(contacts).and(self.series.file.close()).and(machines)
     }
 }
 
@@ -413,7 +413,7 @@ pub(super) fn remove_old(directory: &Path, comm: &dyn Comm) -> Result<(), RunErr
     agree(comm, if comm.rank() == 0 { remove_all() } else { Ok(()) })
 }
 
-/// The files of a run that goes on.
+/// The files of a run that continues.
 pub(super) struct OldFiles<'a, 'c> {
     pub directory: &'a Path,
     pub comm: &'c dyn Comm,
@@ -446,7 +446,8 @@ impl OldFiles<'_, '_> {
         Some(agree(self.comm, restored.map_err(RunError::from)))
     }
 
-    /// Collective: opens an old file (`make` with true), or a new one if there is none that could be continued.
+    /// Collective: opens an old file (`make` with true), or a new one if there is none that could be
+    /// continued.
     fn continued<F>(
         &mut self,
         name: &str,

@@ -6,10 +6,11 @@ mod describe;
 pub mod dump;
 mod error;
 mod files;
-mod machine_series;
+mod job;
 mod phases;
 mod progress;
 mod restart;
+mod series;
 mod signals;
 mod statistics;
 mod summary;
@@ -17,9 +18,11 @@ mod summary;
 pub use describe::describe;
 pub use error::RunError;
 pub use files::NAMES as FILE_NAMES;
+pub use job::{Job, default_directory, run_case};
 pub use phases::{PhaseTable, PhaseTime};
 pub use progress::Log;
 pub use restart::{Found, Restart, find};
+pub use series::series_markdown;
 pub use signals::Signal;
 pub use statistics::{Spread, Statistics, Worst};
 pub use summary::{Identity, Status, Summary};
@@ -47,9 +50,9 @@ pub struct Options {
     pub until: Option<f64>,
     /// A second place for the summary.
     pub summary: Option<PathBuf>,
-    /// Whether results of another case, or of a run that could go on, may be replaced.
+    /// Whether results of another case, or of a run that could be continued, may be replaced.
     pub overwrite: bool,
-    /// From where to go on.
+    /// From where to continue.
     pub restart: Option<Restart>,
     /// Whether the physics may differ from that of the checkpoint.
     pub changed_case: bool,
@@ -71,7 +74,7 @@ pub enum Ending {
     Stopped(Signal),
 }
 
-/// Collective: notices ranks with another program or another case.
+/// Collective: an error if there are ranks with another program or another case.
 pub fn check_same(options: &Options, comm: &dyn Comm) -> Result<(), RunError> {
     let own = [env!("CARGO_PKG_VERSION"), &options.case_text].join("\n");
     let all = comm.all_gather(&xxhash_rust::xxh3::xxh3_128(own.as_bytes()).to_le_bytes());
@@ -81,7 +84,8 @@ pub fn check_same(options: &Options, comm: &dyn Comm) -> Result<(), RunError> {
     }
 }
 
-/// Collective: steps a scene to its end and writes all files. After [`find`] has found a checkpoint, the setup is that of the checkpoint.
+/// Collective: steps a scene to its end and writes all files. After [`find`] has found a checkpoint, the
+/// setup is that of the checkpoint.
 pub fn run(
     case: &Case,
     setup: Setup,
@@ -379,7 +383,7 @@ impl Run<'_> {
                 self.keep_row_failure(flushed);
             }
             if report.step == self.last_step {
-                break; // whatever was asked for: the end is saved below, with its last picture
+                break; // in any case: the end is saved below, with its last picture
             }
             if let Some(signal) = verdict.signal {
                 self.log.say(&format!("{}: ending after step {}", signal.name(), report.step));
@@ -429,7 +433,7 @@ impl Run<'_> {
         added.map_err(RunError::from).or_else(|error| self.let_pass(error))
     }
 
-    /// What could not be written ends the run, unless the case wants it to go on.
+    /// What could not be written ends the run, unless the case wants it to continue.
     fn let_pass(&mut self, error: RunError) -> Result<(), RunError> {
         match self.case.output.on_write_error {
             OnWriteError::Stop => Err(error),
@@ -449,10 +453,14 @@ impl Run<'_> {
     /// A step that could not be made, on all ranks.
     fn failed(&self, source: StepError) -> RunError {
         let step = self.stepper.scene().state.step + 1;
-        RunError::Step { step, time: self.stepper.physics().time(step), source }
+        let place = match &source {
+            StepError::Machine { machine, cut: Some(cut), .. } => self.case.place_of_cut(machine, cut),
+            _ => None,
+        };
+        RunError::Step { step, time: self.stepper.physics().time(step), place, source }
     }
 
-    /// Collective: one small reduction a step. Whatever one rank has noticed, all act upon at the same step.
+    /// Collective: one small reduction a step. What one rank has found, all act upon at the same step.
     fn agree_on_step(&self, report: &StepReport) -> Verdict {
         let lost = self.stepper.scene().state.grains.iter().find(|body| !is_finite(body));
         let due = self.comm.rank() == 0 && self.progress.is_due(self.log, report.step);
@@ -480,7 +488,8 @@ impl Run<'_> {
         minutes > 0.0 && self.saved.elapsed().as_secs_f64() >= 60.0 * minutes
     }
 
-    /// The body's own rank knows its group; the others describe it by its id alone, and only rank 0 is heard. So all ask.
+    /// The body's own rank knows its group; the others describe it by its id alone, and only rank 0 is heard.
+    /// So all ask.
     fn lost(&self, id: u64, report: &StepReport) -> RunError {
         let own = self.stepper.scene().state.grains.iter().find(|body| body.id.0 == id);
         let described = own.map(|body| self.inventory.describe(body.id, body.group)).unwrap_or_default();

@@ -35,7 +35,8 @@ pub struct PhaseTable {
 const NUMBERS: usize = 4;
 
 impl PhaseTable {
-    /// Collective. `phases` have the same names on every rank; what `total` holds beyond them becomes the phase `other`.
+    /// Collective. `phases` have the same names on every rank; what `total` holds beyond them becomes the
+    /// phase `other`.
     pub fn gather(phases: &[(&str, Cost)], total: f64, comm: &dyn Comm) -> Self {
         let known: f64 = phases.iter().map(|(_, cost)| cost.seconds).sum();
         let mut own: Vec<(&str, Cost)> = phases.to_vec();
@@ -71,7 +72,8 @@ impl PhaseTable {
 
     /// Largest over mean time in which a rank worked and did not wait, in the phases of a step.
     pub fn imbalance(&self) -> f64 {
-        // The rank that works most waits least; sums over phases of extremes are bounds, good enough to look at.
+        // The rank that works most waits least; sums over phases of extremes are bounds, good enough for a
+        // table.
         let work = |phase: &PhaseTime| [phase.mean - phase.waiting[1], phase.max - phase.waiting[0]];
         let [mean, most] = self
             .phases

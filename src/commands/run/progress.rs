@@ -1,7 +1,9 @@
-//! What a person sees while a run goes on: a bar that is drawn anew on a terminal, calm lines in a file.
+//! What a person sees during a run: one line with a bar on a terminal, never longer than the terminal is
+//! wide; a table of lines in a file.
 
 use super::statistics::Statistics;
 use crate::step::StepReport;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
@@ -13,27 +15,27 @@ const LINE: Duration = Duration::from_secs(2);
 const LONGEST: Duration = Duration::from_secs(60);
 /// Share of the run after which a line may come sooner than that.
 const SHARE: f64 = 0.05;
-const BAR_WIDTH: usize = 20;
+/// `wide_msg` is cut where the line of the terminal ends.
+const TEMPLATE: &str = "[{bar:20}] {percent:>3} %  {wide_msg}";
 
-/// Text for people, on standard output. Only rank 0 speaks.
+/// Text for people, on standard output, from rank 0 only.
 pub struct Log {
-    speaks: bool,
+    writes: bool,
     terminal: bool,
-    /// Whether a bar stands on the last line.
-    bar: bool,
+    /// That stands on the last line; clears it when dropped.
+    bar: Option<ProgressBar>,
 }
 
 impl Log {
-    /// Whether to speak at all. mpirun gives ranks a terminal even if its own output goes to a file: with several ranks there are
+    /// mpirun gives ranks a terminal even if its own output goes to a file: with several ranks there are
     /// lines only.
     pub fn new(rank: usize, ranks: usize) -> Self {
-        let speaks = rank == 0;
-        Self { speaks, terminal: ranks == 1 && std::io::stdout().is_terminal(), bar: false }
+        Self { writes: rank == 0, terminal: ranks == 1 && std::io::stdout().is_terminal(), bar: None }
     }
 
     /// A reader that has gone (`| head`) is no reason to end a run: errors are let pass.
     fn write(&self, text: &str) {
-        if self.speaks {
+        if self.writes {
             let mut out = std::io::stdout().lock();
             let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
         }
@@ -41,14 +43,28 @@ impl Log {
 
     /// A line of its own.
     pub fn say(&mut self, text: &str) {
-        let clear = if std::mem::take(&mut self.bar) { "\r\x1b[2K" } else { "" };
-        self.write(&format!("{clear}{text}\n"));
+        drop(self.bar.take());
+        self.write(&format!("{text}\n"));
     }
 
-    fn draw(&mut self, bar: &str) {
-        self.bar = true;
-        self.write(&format!("\r\x1b[2K{bar}"));
+    fn draw(&mut self, done: u64, all: u64, message: String) {
+        let bar = self.bar.get_or_insert_with(|| bar(all, ProgressDrawTarget::stdout()));
+        show(bar, done, message);
     }
+}
+
+fn bar(all: u64, target: ProgressDrawTarget) -> ProgressBar {
+    // The template is a constant; should it be wrong, indicatif's own style is shown.
+    let style = ProgressStyle::with_template(TEMPLATE).unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::with_draw_target(Some(all), target)
+        .with_style(style.progress_chars("#."))
+        .with_finish(ProgressFinish::AndClear)
+}
+
+fn show(bar: &ProgressBar, done: u64, message: String) {
+    bar.update(|state| state.set_pos(done));
+    bar.set_message(message);
+    bar.tick();
 }
 
 /// Decides when something is shown, and shows it.
@@ -67,7 +83,8 @@ impl Progress {
         Self { first_step, last_step, begun: now, shown: now, shown_step: first_step, headed: false }
     }
 
-    /// Whether something should be shown for the step that has just been made. Depends on the clock: one rank decides for all.
+    /// Whether something should be shown for the step that has just been made. Depends on the clock: one rank
+    /// decides for all.
     pub fn is_due(&self, log: &Log, step: u64) -> bool {
         let waited = self.shown.elapsed();
         if log.terminal {
@@ -82,7 +99,8 @@ impl Progress {
         self.shown_step = report.step;
         let left = self.remaining(report.step);
         if log.terminal {
-            log.draw(&self.bar(report, kinetic_energy, &left, statistics.not_converged));
+            let (done, all) = (report.step - self.first_step, (self.last_step - self.first_step).max(1));
+            log.draw(done, all, message(report, kinetic_energy, &left, statistics.not_converged));
             if report.step < self.last_step {
                 return;
             }
@@ -93,25 +111,6 @@ impl Progress {
         log.say(&line(report, kinetic_energy, &left));
     }
 
-    fn bar(&self, report: &StepReport, kinetic_energy: f64, left: &str, not_converged: u64) -> String {
-        let done = (report.step - self.first_step) as f64 / (self.last_step - self.first_step).max(1) as f64;
-        let filled = ((done * BAR_WIDTH as f64) as usize).min(BAR_WIDTH);
-        let warning =
-            if not_converged > 0 { format!("  {not_converged} not converged") } else { String::new() };
-        format!(
-            "[{}{}] {:3.0} %  t {:.4} s  {} contacts  {} sweeps  residual {:.1e}  depth {:.1e} m  \
-             energy {kinetic_energy:.2e} J  {left} left{warning}",
-            "#".repeat(filled),
-            ".".repeat(BAR_WIDTH - filled),
-            100.0 * done,
-            report.time,
-            report.contact_points,
-            report.sweeps,
-            report.residual.natural_map,
-            report.worst_penetration,
-        )
-    }
-
     fn remaining(&self, step: u64) -> String {
         let done = (step - self.first_step).max(1) as f64;
         let seconds = self.begun.elapsed().as_secs_f64() / done * (self.last_step - step) as f64;
@@ -119,9 +118,24 @@ impl Progress {
     }
 }
 
+/// The most important first: a narrow terminal shows only the beginning.
+fn message(report: &StepReport, kinetic_energy: f64, left: &str, not_converged: u64) -> String {
+    let warning = if not_converged > 0 { format!("  {not_converged} not converged") } else { String::new() };
+    format!(
+        "{left} left  t {:.4} s{warning}  {} contacts  {} sweeps  residual {:.1e}  depth {:.1e} m  \
+         energy {kinetic_energy:.2e} J",
+        report.time,
+        report.contact_points,
+        report.sweeps,
+        report.residual.natural_map,
+        report.worst_penetration,
+    )
+}
+
+/// Fits a terminal of 80 columns.
 fn heading() -> String {
     format!(
-        "{:>12}{:>14}{:>10}{:>8}{:>9} {:>10}{:>12}{:>11}",
+        "{:>10}{:>12}{:>10}{:>7}{:>9} {:>10}{:>11}{:>9}",
         "step", "time [s]", "contacts", "sweeps", "residual", "depth [m]", "energy [J]", "left"
     )
 }
@@ -129,7 +143,7 @@ fn heading() -> String {
 fn line(report: &StepReport, kinetic_energy: f64, left: &str) -> String {
     let mark = if report.converged { ' ' } else { '!' };
     format!(
-        "{:>12}{:>14.6}{:>10}{:>8}{:>9.1e}{mark}{:>10.1e}{:>12.2e}{:>11}",
+        "{:>10}{:>12.6}{:>10}{:>7}{:>9.1e}{mark}{:>10.1e}{:>11.2e}{:>9}",
         report.step,
         report.time,
         report.contact_points,
@@ -168,15 +182,36 @@ mod tests {
         let report =
             StepReport { step: 1000, time: 0.5, contact_points: 9211, sweeps: 40, ..Default::default() };
         assert_eq!(line(&report, 1.0, "3:05").chars().count(), heading().chars().count());
-        let bar = Progress::new(0, 2000).bar(&report, 1.0, "3:05", 2);
-        assert!(bar.starts_with("[##########..........]  50 %  t 0.5000 s  9211 contacts"), "{bar}");
-        assert!(bar.ends_with("3:05 left  2 not converged"), "{bar}");
+        assert!(heading().chars().count() < 80);
+    }
+
+    #[test]
+    fn the_bar_stays_on_one_line_of_any_terminal() {
+        for width in [40, 80, 110, 200] {
+            let screen = indicatif::InMemoryTerm::new(10, width);
+            let bar = bar(2000, ProgressDrawTarget::term_like(Box::new(screen.clone())));
+            for step in (900..=1000).step_by(20) {
+                let report =
+                    StepReport { step, time: 0.5, contact_points: 9211, sweeps: 40, ..Default::default() };
+                show(&bar, step, message(&report, 1.0, "3:05", 2));
+                std::thread::sleep(Duration::from_millis(60));
+            }
+            let shown = screen.contents();
+            assert!(shown.starts_with("[##########..........]  50 %  3:05 left"), "{width}: {shown:?}");
+            assert!(
+                shown.lines().count() == 1 && shown.chars().count() <= width.into(),
+                "{width}: {shown:?}"
+            );
+            assert_eq!(shown.contains("9211 contacts  40 sweeps"), width >= 100, "{width}: {shown:?}");
+            drop(bar);
+            assert_eq!(screen.contents(), "", "{width}: the line is cleared at the end");
+        }
     }
 
     #[test]
     fn among_ranks_there_are_lines_only() {
         let log = Log::new(1, 2);
-        assert!(!log.speaks && !log.terminal);
+        assert!(!log.writes && !log.terminal);
         let progress = Progress::new(0, 10);
         assert!(!progress.is_due(&log, 9) && progress.is_due(&log, 10));
     }

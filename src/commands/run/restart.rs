@@ -1,4 +1,4 @@
-//! Finding the checkpoint from which a run goes on, and making sure that it is one of this case.
+//! Finding the checkpoint from which a run continues, and making sure that it is one of this case.
 
 use super::Options;
 use super::checkpoints;
@@ -9,7 +9,7 @@ use crate::output::{OutputError, StateFile};
 use decomposition::Comm;
 use std::path::{Path, PathBuf};
 
-/// From where a run is to go on.
+/// From where a run is to continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Restart {
     /// The last good checkpoint of the output directory.
@@ -44,7 +44,7 @@ pub struct Found {
     pub(super) same_run: bool,
 }
 
-/// Collective: opens the checkpoint that was asked for; none if the run begins from the start.
+/// Collective: opens the wanted checkpoint; none if the run begins from the start.
 pub fn find(
     case: &Case,
     options: &Options,

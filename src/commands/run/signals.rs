@@ -1,4 +1,5 @@
-//! Ctrl-C and its relatives: noted when they come, acted upon at the end of the step: the state is saved and the run ends.
+//! Ctrl-C and its relatives: noted when they come, acted upon at the end of the step: the state is saved and
+//! the run ends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -44,8 +45,9 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// From here on a signal no longer ends the process. Ctrl-C a second time does, at once; the others may come any number of
-    /// times, because schedulers and `mpirun` both pass them on and a rank then gets them twice.
+    /// From here on a signal no longer ends the process. Ctrl-C a second time does, at once; the others may
+    /// come any number of times, because schedulers and `mpirun` both pass them on and a rank then gets them
+    /// twice.
     pub fn listen() -> std::io::Result<Self> {
         let mut signals = Self { noted: Arc::new(AtomicUsize::new(0)), registered: Vec::new() };
         for signal in Signal::ALL {

@@ -73,7 +73,7 @@ impl Statistics {
         postcard::to_allocvec(self).unwrap_or_default()
     }
 
-    /// What was known at the checkpoint from which a run goes on.
+    /// What was known at the checkpoint from which a run continues.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let statistics: Statistics = postcard::from_bytes(bytes).ok()?;
         Some(Statistics { earlier_visits: statistics.visits, ..statistics })
@@ -98,7 +98,8 @@ impl Statistics {
         Worst { last: self.last.penetration, max: self.deepest }
     }
 
-    /// Nanoseconds for one visit of one contact point, if `seconds` went into the sweeps of this process; none if it had no contact.
+    /// Nanoseconds for one visit of one contact point, if `seconds` went into the sweeps of this process;
+    /// none if it had no contact.
     pub fn nanoseconds_per_visit(&self, seconds: f64) -> Option<f64> {
         let visits = self.visits - self.earlier_visits;
         (visits > 0.0).then(|| 1e9 * seconds / visits)

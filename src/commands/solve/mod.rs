@@ -5,6 +5,7 @@ mod table;
 
 use crate::output::fclib::{FclibSolution, read_fclib, write_fclib_solution};
 use crate::solve::assembled::{Budget, ContactSystem, Method, Outcome, solve};
+use crate::words::Choose;
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,8 +13,9 @@ use std::time::Instant;
 
 /// Solves contact problems in FCLib files.
 ///
-/// Reads local (W, q, mu) and global (M, H, f, w, mu) problems in two or three dimensions and prints for each the contacts, the
-/// sweeps and Newton steps taken, the error in Siconos' full natural-map measure, and the processor time.
+/// Reads local (W, q, mu) and global (M, H, f, w, mu) problems in two or three dimensions and prints for each
+/// the contacts, the sweeps and Newton steps taken, the error in Siconos' full natural-map measure, and the
+/// processor time.
 ///
 /// Solvers:
 ///   auto         sweeps first, Newton where they are slow (the default)
@@ -47,8 +49,9 @@ pub struct SolveArguments {
     /// Writes what was found to /solution of each file, in place of what is there.
     #[arg(long)]
     pub write_solution: bool,
-    /// Runs all solvers on all files and draws a performance profile: the share of problems that a solver solves within
-    /// a multiple of the best solver's time. The numbers go to a file of the same name that ends with .csv.
+    /// Runs all solvers on all files and draws a performance profile: the share of problems that a solver
+    /// solves within a multiple of the best solver's time. The numbers go to a file of the same name that
+    /// ends with .csv.
     #[arg(long, value_name = "OUT.svg", conflicts_with = "write_solution")]
     pub profile: Option<PathBuf>,
 }
@@ -59,7 +62,7 @@ fn positive(text: &str) -> Result<f64, String> {
 }
 
 fn method(text: &str) -> Result<Method, String> {
-    let names = Method::ALL.map(Method::name).join(", ");
+    let names = Method::CHOICES.iter().map(|choice| choice.name).collect::<Vec<_>>().join(", ");
     Method::by_name(text).ok_or_else(|| format!("expected one of {names}"))
 }
 

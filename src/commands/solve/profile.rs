@@ -1,5 +1,5 @@
-//! Performance profiles [Dolan2002]: for each solver, the share of problems that it solves within a multiple τ of the time of the
-//! best solver for that problem. Drawn as SVG, with the times beside it as CSV.
+//! Performance profiles [Dolan2002]: for each solver, the share of problems that it solves within a multiple
+//! τ of the time of the best solver for that problem. Drawn as SVG, with the times beside it as CSV.
 
 use super::Row;
 use std::collections::BTreeMap;

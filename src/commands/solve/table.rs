@@ -75,7 +75,7 @@ impl Printer {
     }
 }
 
-/// Newton's time cannot be told apart, so only sweeps alone have a time of their own.
+/// Newton's time cannot be separated, so only sweeps alone have a time of their own.
 fn visit(solved: &Solved) -> String {
     let alone = solved.nanoseconds_per_sweep_and_contact.filter(|_| solved.newton_steps == 0);
     alone.map_or("-".to_string(), |time| format!("{time:.0}"))

@@ -1,8 +1,9 @@
 //! Colours of all ranks' manifolds, and what ranks send each other after each colour.
 //!
-//! A *participant* of a shared body is a rank that has manifolds on it, or owns it. Two manifolds of one colour never share a body, so
-//! exactly one rank changes a body in a colour. All participants know who visits it in which colour: the new velocity goes to
-//! the next visitor alone, if that is another rank, and after the last visit of a sweep to all participants. All copies are equal then.
+//! A *participant* of a shared body is a rank that has manifolds on it, or owns it. Two manifolds of one
+//! colour never share a body, so exactly one rank changes a body in a colour. All participants know who
+//! visits it in which colour: the new velocity goes to the next visitor alone, if that is another rank, and
+//! after the last visit of a sweep to all participants. All copies are equal then.
 
 mod hubs;
 mod plan;
@@ -31,7 +32,8 @@ struct Seen {
     owners: Vec<u32>,
 }
 
-/// The colours of a step and who sends what to whom. The next step takes them over if it sees the same on all ranks: piles come to rest.
+/// The colours of a step and who sends what to whom. The next step takes them over if it sees the same on all
+/// ranks: piles come to rest.
 #[derive(Default)]
 pub struct Connection {
     seen: Seen,
@@ -44,17 +46,18 @@ pub struct Connection {
 pub struct Connected<'c> {
     /// Of the contacts that have no hub, in their order.
     pub colours: &'c Colours,
-    /// Bodies, besides machines, whose contacts are solved in the hub phase: ascending, the same on every rank.
+    /// Bodies, besides machines, whose contacts are solved in the hub phase: ascending, the same on every
+    /// rank.
     pub hubs: &'c [BodyId],
     pub ranks: Ranks<'c>,
 }
 
 impl Connection {
-    /// Colours this rank's contacts together with all other ranks, and plans the exchanges, if it does not hold that already. Bodies
-    /// with very many contacts become hubs. Collective.
+    /// Colours this rank's contacts together with all other ranks, and plans the exchanges, if it does not
+    /// hold that already. Bodies with very many contacts become hubs. Collective.
     ///
-    /// `links` are the contacts that take part, those of machines left out, ascending by key; `ids` those of the movable bodies by slot,
-    /// `own` of this rank first, then the ghosts.
+    /// `links` are the contacts that take part, those of machines left out, ascending by key; `ids` those of
+    /// the movable bodies by slot, `own` of this rank first, then the ghosts.
     pub fn connect<'c>(
         &'c mut self,
         links: Vec<Link>,

@@ -22,7 +22,8 @@ pub(in crate::exchange) struct ColourExchange {
     pub(in crate::exchange) receive: Vec<Vec<u32>>,
 }
 
-/// One velocity on its way after a colour: in the order of messages, and within a message by body, on both sides.
+/// One velocity on its way after a colour: in the order of messages, and within a message by body, on both
+/// sides.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     colour: Colour,

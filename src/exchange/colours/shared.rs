@@ -64,7 +64,8 @@ struct Announced {
     keys: Vec<ManifoldKey>,
 }
 
-/// Sends the other ranks present at each shared body the keys of this rank's manifolds on it, and receives theirs. Collective.
+/// Sends the other ranks present at each shared body the keys of this rank's manifolds on it, and receives
+/// theirs. Collective.
 pub(super) fn announce(
     links: &[Link],
     ids: &[BodyId],

@@ -25,8 +25,8 @@ struct Partner {
     to_receive: usize,
 }
 
-/// Rounds of local colouring and exchange of colours between partners, until no partner has anything left to send. Ranks that share
-/// nothing do not wait for each other. Collective.
+/// Rounds of local colouring and exchange of colours between partners, until no partner has anything left to
+/// send. Ranks that share nothing do not wait for each other. Collective.
 pub(super) fn colour_together(
     links: &[Link],
     ids: &[BodyId],

@@ -22,8 +22,8 @@ struct Answer {
     converged: bool,
 }
 
-/// Solves a step with `W` assembled, on rank 0. Collective; the same bits for any number of ranks. The error is that of a problem
-/// which cannot be assembled.
+/// Solves a step with `W` assembled, on rank 0. Collective; the same bits for any number of ranks. The error
+/// is that of a problem which cannot be assembled.
 pub fn solve(share: &Share, method: Method, options: &Options, comm: &dyn Comm) -> Result<Solution, String> {
     let own = match gather(share, None, comm) {
         Some(whole) => whole.solve(method, options).map_err(|problem| problem.to_string()),

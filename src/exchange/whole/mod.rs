@@ -1,15 +1,16 @@
-//! A step's contact problem with everything on one rank, in an order that does not depend on how it was shared: for files that
-//! describe it ([`Dump`]) and for solvers that want `W` assembled ([`answer`]).
+//! A step's contact problem with everything on one rank, in an order that does not depend on how it was
+//! shared: for files that describe it ([`Dump`]) and for solvers that want `W` assembled ([`answer`]).
 //!
-//! Unknowns are the velocities of the bodies that contacts can move, six each, ascending by id, then the independent velocities of the
-//! machines; contacts ascend by key, their points as the contact has them:
+//! Unknowns are the velocities of the bodies that contacts can move, six each, ascending by id, then the
+//! independent velocities of the machines; contacts ascend by key, their points as the contact has them:
 //!
 //! ```text
 //! M v = H r + f,      u = Hᵀ v + w          M from masses and M_red,  f = M v_free,  w = velocities that are given, and the bias
 //! ```
 //!
-//! A point that nothing can move (`W_nn` = 0 but for rounding) carries no impulse and is left out.
-//! Messages: *parcels*, every rank → rank 0; and after a solve the whole *answer*, rank 0 → all. Made for problems that fit one rank.
+//! A point that nothing can move (`W_nn` = 0 but for rounding) carries no impulse and is left out. Messages:
+//! *parcels*, every rank → rank 0; and after a solve the whole *answer*, rank 0 → all. Made for problems that
+//! fit one rank.
 
 mod answer;
 
@@ -241,7 +242,8 @@ impl Whole {
         }
     }
 
-    /// How well each relative velocity is known, m/s: as [`crate::solve::residual`] has it, at the free velocities.
+    /// How well each relative velocity is known, m/s: as [`crate::solve::residual`] has it, at the free
+    /// velocities.
     fn noise(&self) -> Vec<f64> {
         let (bodies, machines) = self.free_velocities();
         self.contacts().map(|row| row.rounding(&bodies, &machines)).collect()

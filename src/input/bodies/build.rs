@@ -2,9 +2,7 @@
 
 use crate::formula::Expression;
 use crate::formula::{Motion, VectorFormula};
-use crate::geometry::{
-    Aabb, Grading, Overflow, Passing, Pose, Ratio, SizeDistribution, StoneParameters, Vec3,
-};
+use crate::geometry::{Aabb, Grading, Passing, Pose, Ratio, SizeDistribution, StoneParameters, Vec3};
 use crate::input::bodies::shapes::{ReadShapes, read_pose};
 use crate::input::build::{Users, sample_times};
 use crate::input::case::*;
@@ -248,13 +246,9 @@ fn read_placing(table: &TableReader) -> Option<Placing> {
     let count = table.count("count");
     let seed = table.count("seed");
     let gap = table.number("gap");
-    let grow = table.choice("grow");
+    let overflow = table.choice("grow");
     let region = read_corners(&table.table("region")?)?;
-    let overflow = match grow? {
-        Grow::Up => Overflow::GrowUp,
-        Grow::None => Overflow::Refuse,
-    };
-    Some(Placing { count: count?, seed: seed?, region, gap: gap?, overflow })
+    Some(Placing { count: count?, seed: seed?, region, gap: gap?, overflow: overflow? })
 }
 
 /// A box given by `min` and `max`.

@@ -1,5 +1,6 @@
 //! The keys of shapes, bodies and grains.
 
+use crate::geometry::Overflow;
 use crate::input::case::*;
 use crate::input::language::keys::{
     Alternative, Key, Kind, Namespace, Need, Range, Section, Variant, Variants,
@@ -316,7 +317,7 @@ macro_rules! placed {
             key("seed", Kind::Count(0, i64::MAX as u64), "", Default("1"), "Of the random numbers: the same seed gives the same grains everywhere."),
             key("region", Kind::Table(&REGION), "", Required, "Where they are placed, loosely and without touching."),
             key("gap", Kind::Number(Range::within(0.0, 1e7)), "m", Default("0.0"), "Least distance between their bounding spheres."),
-            key("grow", Kind::Choice(Grow::CHOICES), "", Default("\"up\""), "What happens when they do not fit."),
+            key("grow", Kind::Choice(Overflow::CHOICES), "", Default("\"up\""), "What happens when they do not fit."),
             $($more),*
         ]
     };

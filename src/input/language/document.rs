@@ -2,6 +2,7 @@
 
 use super::errors::{CaseError, ErrorKind};
 use super::keys::Kind;
+use super::units;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -82,8 +83,8 @@ impl Source {
     }
 }
 
-/// The tree of a source, and what is not TOML in it. The rest is read nevertheless: lines that are not TOML are blanked, a
-/// few times over, because the parser gives up behind some mistakes.
+/// The tree of a source, and what is not TOML in it. The rest is read nevertheless: lines that are not TOML
+/// are blanked, a few times over, because the parser gives up behind some mistakes.
 pub(in crate::input) fn parse(source: &Source, index: usize) -> (Value, Vec<CaseError>) {
     let (mut data, errors) = parse_text(&source.text, index);
     let mut bytes = source.text.clone().into_bytes();
@@ -103,7 +104,11 @@ pub(in crate::input) fn parse(source: &Source, index: usize) -> (Value, Vec<Case
         .map(|error| {
             let span = error.span().unwrap_or(0..0);
             let origin = Origin { source: index, start: span.start, end: span.end };
-            let message = format!("not TOML: {}", error.message().trim());
+            let line = source.line_of(span.start).1;
+            let value = line.split_once('=').map_or(line, |(_, value)| value);
+            let hint = units::explain(value.split('#').next().unwrap_or(""), |_| false);
+            let hint = hint.map_or(String::new(), |hint| format!("; {hint}"));
+            let message = format!("not TOML: {}{hint}", error.message().trim());
             CaseError::at(source, &origin, "", ErrorKind::Syntax, message)
         })
         .collect();
@@ -153,9 +158,9 @@ fn table_data(table: &DeTable<'_>, source: usize) -> Data {
     Data::Table(entries)
 }
 
-/// Puts the value of source `index` (an override) at `path`: table keys and, in lists of tables, names or numbers from 1,
-/// joined by points (`solver.tolerance`, `body.floor.position`, `contact.1.friction`). A text that is no TOML value is
-/// taken as a string, so that formulas need no quotes.
+/// Puts the value of source `index` (an override) at `path`: table keys and, in lists of tables, names or
+/// numbers from 1, joined by points (`solver.tolerance`, `body.floor.position`, `contact.1.friction`). A text
+/// that is no TOML value is taken as a string, so that formulas need no quotes.
 pub(in crate::input) fn apply_override(
     root: &mut Value,
     path: &str,

@@ -1,7 +1,8 @@
 //! The language in which the keys of a case file are listed.
 //!
-//! A [`Section`] is a table of the file, a [`Key`] one of its keys with kind, unit, default and meaning. The reader, the
-//! JSON Schema and the manual all walk the same lists (in `sections.rs`), so they cannot drift apart.
+//! A [`Section`] is a table of the file, a [`Key`] one of its keys with kind, unit, default and meaning. The
+//! reader, the JSON Schema and the manual all walk the same lists (in `sections.rs`), so they cannot drift
+//! apart.
 
 use crate::words::Choice;
 
@@ -140,7 +141,7 @@ impl Range {
     pub const POSITIVE: Range = Range { low: 0.0, low_open: true, high: f64::INFINITY };
     pub const NOT_NEGATIVE: Range = Range { low: 0.0, low_open: false, high: f64::INFINITY };
 
-    /// Sizes, m. Beyond, squares and volumes leave what doubles can tell apart.
+    /// Sizes, m. Beyond, squares and volumes leave what doubles can distinguish.
     pub const SIZE: Range = Range::within(1e-9, 1e7);
     /// Coordinates, m.
     pub const PLACE: Range = Range::within(-1e7, 1e7);

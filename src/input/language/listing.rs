@@ -1,15 +1,18 @@
-//! What a case says, key by key, in a form that does not depend on how it is written: to find what changed between two runs.
+//! What a case says, key by key, in a form that does not depend on how it is written: to find what changed
+//! between two runs.
 //!
-//! Keys are those of overrides (`body.floor.position`, `contact.1.friction`), with included files and overrides in place; numbers are
-//! written one way (`1` and `1.0` are equal), lists of named tables have a key of their own with the names in order, and a key
-//! that names a file is followed by the hash of its contents. Defaults that are not written are not listed.
+//! Keys are those of overrides (`body.floor.position`, `contact.1.friction`), with included files and
+//! overrides in place; numbers are written one way (`1` and `1.0` are equal), lists of named tables have a
+//! key of their own with the names in order, and a key that names a file is followed by the hash of its
+//! contents. Defaults that are not written are not listed.
 
 use super::document::{Data, Source, Value};
 use std::collections::BTreeMap;
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Keys (or what they begin with) that do not change what is computed, only how long, where and what is written of it.
+/// Keys (or what they begin with) that do not change what is computed, only how long, where and what is
+/// written of it.
 const FREE: &[&str] = &[
     "title",
     "include",

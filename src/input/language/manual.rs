@@ -98,12 +98,12 @@ fn section_text(text: &mut String, title: &str, path: &str, section: &'static Se
             alternatives_text(text, case.alternatives);
         }
     }
-    let mut told: Vec<*const Section> = vec![orientation()];
+    let mut described: Vec<*const Section> = vec![orientation()];
     for key in section.all_keys() {
         if let Some(inner) = key.kind.section()
-            && !told.contains(&std::ptr::from_ref(inner))
+            && !described.contains(&std::ptr::from_ref(inner))
         {
-            told.push(inner);
+            described.push(inner);
             let path = format!("{path}.{}", key.name);
             section_text(text, &path, &path, inner, level + 1);
         }

@@ -1,4 +1,5 @@
-//! The language of case files: documents with lines, keys with kinds and units, and what is made of the lists of keys.
+//! The language of case files: documents with lines, keys with kinds and units, and what is made of the lists
+//! of keys.
 
 pub(super) mod document;
 pub(super) mod errors;
@@ -8,4 +9,6 @@ pub(super) mod manual;
 pub(super) mod names;
 pub(super) mod reader;
 pub(super) mod schema;
+mod suspicion;
+pub(super) mod units;
 pub(super) mod values;

@@ -4,7 +4,7 @@ use super::document::{Data, Value};
 use super::errors::ErrorKind;
 use super::keys::{Kind, Namespace};
 use super::reader::{Field, TableReader, did_you_mean};
-use crate::words::closest;
+use crate::words::{closest, one_of};
 use std::collections::BTreeMap;
 
 /// The names of a list of tables, in their order.
@@ -14,11 +14,12 @@ pub(in crate::input) struct Names {
 }
 
 impl Names {
-    /// Reads the `name` of every table and refuses those that come again. A wrong name keeps its place in the list.
+    /// Reads the `name` of every table and refuses those that come again. A wrong name keeps its place in the
+    /// list.
     pub fn collect<'a, 'b: 'a>(tables: impl Iterator<Item = &'a TableReader<'b>>) -> Self {
         let mut names = Self { list: Vec::new(), index: BTreeMap::new() };
         for table in tables {
-            // A name that is told to be wrong can be referred to, so that it is told only once.
+            // A wrong name can be referred to, so that it is reported only once.
             let written = || match table.entry("name").map(|entry| &entry.value.data) {
                 Some(Data::Text(name)) => name.clone(),
                 _ => String::new(),
@@ -41,12 +42,14 @@ impl Names {
         };
         let found = self.index.get(name).copied();
         if found.is_none() {
-            let known = self.index.keys().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
-            let expected = match known.as_str() {
-                "" => format!("the name of a [[{}]], of which there is none", namespace.noun()),
-                _ => format!("a {}: one of {known}", namespace.noun()),
+            let known = || self.index.keys().map(String::as_str);
+            let expected = match self.index.is_empty() {
+                true => format!("the name of a [[{}]], of which there is none", namespace.noun()),
+                false => {
+                    format!("a {}: {}", namespace.noun(), one_of(name, known(), |name| format!("{name:?}")))
+                }
             };
-            let hint = did_you_mean(closest(name, self.index.keys().map(String::as_str)));
+            let hint = did_you_mean(closest(name, known()));
             let message = format!("found the unknown name {name:?}, expected {expected}{hint}");
             field.reader.note(&value.origin, &field.path, ErrorKind::Relation, message);
         }

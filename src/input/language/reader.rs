@@ -1,29 +1,36 @@
-//! Typed access to the tree of a case file. Every mistake is noted and reading goes on, so that all come out at once.
+//! Typed access to the tree of a case file. Every mistake is noted and reading continues, so that all come out
+//! at once.
 //!
-//! A method returns `None` when the key is absent (which has been noted if it is required) or wrong (which has been noted).
-//! What a value may be is looked up in the key lists, never repeated at the call.
+//! A method returns `None` when the key is absent (which has been noted if it is required) or wrong (which
+//! has been noted). What a value may be is looked up in the key lists, never repeated at the call.
 
 use super::document::{Data, Entry, Origin, Source, Value, parse_value};
 use super::errors::{CaseError, ErrorKind};
 use super::keys::{Alternative, Key, Kind, Need, Section, Variant};
 use super::values;
+use super::{suspicion, units};
 use crate::formula::{Expression, Scope};
-use crate::words::closest;
-use crate::words::{Choice, Choose};
+use crate::words::{Choice, Choose, closest, one_of};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Mistakes that are kept; more are only counted.
 const MAXIMUM_ERRORS: usize = 1000;
 
-/// What reading needs throughout: the texts, the names that formulas know, the folder of the case, the mistakes so far.
+/// What reading needs throughout: the texts, the names that formulas know, the folder of the case, the
+/// mistakes so far.
 pub(in crate::input) struct Reader {
     pub sources: Vec<Source>,
     pub scope: RefCell<Scope>,
     pub folder: PathBuf,
     pub errors: RefCell<Vec<CaseError>>,
     pub left_out: Cell<usize>,
+    /// What is allowed but probably not meant.
+    pub warnings: RefCell<Vec<String>>,
+    /// File and line by key path.
+    pub places: RefCell<BTreeMap<String, String>>,
 }
 
 impl Reader {
@@ -41,6 +48,29 @@ impl Reader {
         } else {
             self.left_out.set(self.left_out.get() + 1);
         }
+    }
+
+    /// Notes a number that is probably not what was meant. Defaults stand in no source and are never
+    /// suspicious.
+    pub fn consider(&self, origin: &Origin, path: &str, unit: &str, number: f64) {
+        let Some((hint, place)) = suspicion::about(path, unit, number).zip(self.place(origin)) else {
+            return;
+        };
+        let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+        let warning = format!("{place}: {path}: found {number}{unit}, {hint}");
+        let mut warnings = self.warnings.borrow_mut();
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+
+    /// File and line; what stands on the command line has no line.
+    pub fn place(&self, origin: &Origin) -> Option<String> {
+        let source = self.sources.get(origin.source)?;
+        Some(match source.is_file {
+            true => format!("{}:{}", source.name, source.line_of(origin.start).0),
+            false => source.name.clone(),
+        })
     }
 
     /// From which relative paths start: the folder of the file in which they stand.
@@ -81,7 +111,16 @@ impl Reader {
                     origin.start += 1 + error.at;
                     origin.end = origin.start + error.length;
                 }
-                self.note(&origin, path, ErrorKind::Value, error.to_string());
+                let known = |name: &str| {
+                    let scope = self.scope.borrow();
+                    variables.contains(&name)
+                        || scope.constants.contains_key(name)
+                        || scope.tables.contains_key(name)
+                };
+                match units::explain(text, known) {
+                    Some(message) => self.note(&value.origin, path, ErrorKind::Value, message),
+                    None => self.note(&origin, path, ErrorKind::Value, error.to_string()),
+                }
                 None
             }
         }
@@ -194,15 +233,15 @@ impl<'a> TableReader<'a> {
                 continue;
             }
             let names = || tag.into_iter().chain(self.keys().map(|key| key.name));
-            let list = names().collect::<Vec<_>>().join(", ");
+            let list = one_of(&entry.key, names(), str::to_string);
             let message = match (tag, self.variant, self.owners(&entry.key)) {
                 (Some(tag), Some(variant), owners) if !owners.is_empty() => format!(
-                    "found a key of {tag} = {owners}, expected for {tag} = \"{}\" one of {list}",
+                    "found a key of {tag} = {owners}, expected for {tag} = \"{}\" {list}",
                     variant.name
                 ),
                 _ => {
                     let hint = did_you_mean(closest(&entry.key, names()));
-                    format!("found an unknown key, expected one of {list}{hint}")
+                    format!("found an unknown key, expected {list}{hint}")
                 }
             };
             self.reader.note(&entry.key_origin, &self.join(&entry.key), ErrorKind::UnknownKey, message);
@@ -256,7 +295,7 @@ impl<'a> TableReader<'a> {
             (None, Need::Default(text)) => Cow::Owned(parse_value(text, usize::MAX)?),
             (None, _) => return None,
         };
-        Some(Field { reader: self.reader, value, path: self.join(name), kind: &key.kind })
+        Some(Field { reader: self.reader, value, path: self.join(name), kind: &key.kind, unit: key.unit })
     }
 
     pub fn number(&self, name: &str) -> Option<f64> {
@@ -321,6 +360,8 @@ pub(in crate::input) struct Field<'a> {
     pub value: Cow<'a, Value>,
     pub path: String,
     pub kind: &'static Kind,
+    /// As the key lists say it.
+    pub unit: &'static str,
 }
 
 impl Field<'_> {

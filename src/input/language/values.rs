@@ -48,6 +48,7 @@ impl Field<'_> {
             }
         };
         if range.contains(number) {
+            self.reader.consider(&value.origin, &self.path, self.unit, number);
             return Some(number);
         }
         match found {

@@ -40,6 +40,16 @@ pub(in crate::input) fn read_machines(
     machines.into_iter().collect()
 }
 
+/// Keeps file and line of each cut, for errors that come up when the machine is assembled or moves.
+fn keep_places(table: &TableReader) {
+    let Some(Data::List(items)) = table.entry("cut").map(|entry| &entry.value.data) else { return };
+    for item in items {
+        if let Some((name, place)) = item.name().zip(table.reader.place(&item.origin)) {
+            table.reader.places.borrow_mut().insert(format!("{}.cut.{name}", table.path), place);
+        }
+    }
+}
+
 fn read_machine(
     table: &TableReader,
     name: &str,
@@ -67,6 +77,7 @@ fn read_machine(
     }
     check_tree(&body_tables, &body_names.list, &joint_tables);
     let cuts = read_cuts(table, &parts);
+    keep_places(table);
     let phase_tables = table.tables("phase");
     parts.phases = Names::collect(phase_tables.iter()).list;
     let phase_values = read_quantities(table, "phase_values", &mut parts);
@@ -98,14 +109,14 @@ fn read_machine(
         contact_velocity: contact_velocity?,
     };
     add_users(&machine, number, &body_tables, users);
-    // What the machine room finds is told only if nothing else is wrong: it would find that again.
+    // What the machine room finds is reported only if nothing else is wrong: it would find that again.
     if mistakes() == before {
         try_out(table, &machine);
     }
     Some(machine)
 }
 
-/// Built once without laws; a mistake is told at the part that it is about.
+/// Built once without laws; a mistake is reported at the part that it is about.
 fn try_out(table: &TableReader, machine: &CaseMachine) {
     let outline = |body: &MachineBody| {
         let mut spec = BodySpec::new(

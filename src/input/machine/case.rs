@@ -100,7 +100,8 @@ impl CaseMachine {
         self.phase_values.iter().chain(&self.quantities).map(|(name, formula)| (name.as_str(), formula))
     }
 
-    /// The description of the machine with these bodies, in the order of the case, and with laws as `law` makes them.
+    /// The description of the machine with these bodies, in the order of the case, and with laws as `law`
+    /// makes them.
     pub fn builder(&self, bodies: Vec<BodySpec>, law: impl Fn(&MachineLaw) -> Law) -> MultibodyBuilder {
         let mut builder = MultibodyBuilder::new(&self.name);
         for body in bodies {

@@ -230,6 +230,7 @@ pub(in crate::input) fn read_quantities(
             value: std::borrow::Cow::Borrowed(&entry.value),
             path,
             kind: field.kind,
+            unit: field.unit,
         };
         let read = formula(&here, &entry.value, parts, &parts.variables_with_points());
         parts.quantities.push(name.clone());

@@ -1,8 +1,7 @@
 //! Files that a case includes: lists and parameters that several cases share, above all machines.
 //!
-//! The tables of an included file are put behind those of the case as if they stood there; what is wrong in them is told
-//! with their own file and line. A parameter that the case sets itself keeps the case's value, so an included file may
-//! bring defaults.
+//! The tables of an included file are put behind those of the case as if they stood there; what is wrong in them is reported with their own file and line. A parameter that the case sets itself keeps the case's value,
+//! so an included file may bring defaults.
 
 use crate::input::language::document::{self, Data, Entry, Source, Value};
 use crate::input::language::errors::{CaseError, ErrorKind};
@@ -26,7 +25,7 @@ pub(in crate::input) struct Included {
     pub missing: bool,
 }
 
-/// Reads the files under `include` and adds what is in them to `root`. Mistakes of the key itself are told, too.
+/// Reads the files under `include` and adds what is in them to `root`. Mistakes of the key itself are reported, too.
 pub(in crate::input) fn include(root: &mut Value, sources: &mut Vec<Source>, folder: &Path) -> Included {
     let mut included = Included::default();
     let Some(listed) = root.get("include").cloned() else { return included };

@@ -6,16 +6,17 @@ use crate::input::language::errors::ErrorKind;
 use crate::input::language::reader::{Field, did_you_mean};
 use crate::machine::MachineVariable;
 use crate::multibody::JointKind;
-use crate::words::closest;
+use crate::words::{closest, one_of};
 
 pub(in crate::input) const GROUND: &str = "ground";
 
-/// What can be referred to in one machine. Wrong parts are in it, too, so that their mistakes are told once.
+/// What can be referred to in one machine. Wrong parts are in it, too, so that their mistakes are reported once.
 pub(in crate::input) struct MachineNames {
     /// With their points, none if the body is wrong; the ground comes last.
     pub bodies: Vec<(String, Option<Vec<NamedPoint>>)>,
     pub coordinates: Vec<Coordinate>,
-    /// Whether all bodies are right and all joints have a kind that is known: if not, nothing can be said about formulas.
+    /// Whether all bodies are right and all joints have a kind that is known: if not, nothing can be said
+    /// about formulas.
     pub complete: bool,
     pub quantities: Vec<String>,
     pub phases: Vec<String>,
@@ -94,7 +95,8 @@ impl MachineNames {
         }
     }
 
-    /// The place of a coordinate in the list; `joint.angle` and `joint.slide` also name the only coordinate of a joint.
+    /// The place of a coordinate in the list; `joint.angle` and `joint.slide` also name the only coordinate
+    /// of a joint.
     pub fn coordinate(&self, field: &Field, value: &Value) -> Option<usize> {
         let name = word(field, value)?;
         let named = |name: &str| self.coordinates.iter().position(|coordinate| coordinate.name == name);
@@ -141,9 +143,6 @@ fn word<'a>(field: &Field, value: &'a Value) -> Option<&'a str> {
     }
 }
 
-/// Names that are listed in a message.
-const LISTED: usize = 20;
-
 /// Notes that `name` is none of `known`.
 pub(in crate::input) fn unknown<'a>(
     field: &Field,
@@ -152,13 +151,9 @@ pub(in crate::input) fn unknown<'a>(
     what: &str,
     known: impl Iterator<Item = &'a str> + Clone,
 ) {
-    let mut list: Vec<String> = known.clone().take(LISTED).map(|name| format!("{name:?}")).collect();
-    if known.clone().count() > LISTED {
-        list.push("…".to_string());
-    }
-    let expected = match list.is_empty() {
-        true => format!("{what}, of which there is none"),
-        false => format!("{what}: one of {}", list.join(", ")),
+    let expected = match known.clone().next() {
+        None => format!("{what}, of which there is none"),
+        Some(_) => format!("{what}: {}", one_of(name, known.clone(), |name| format!("{name:?}"))),
     };
     let hint = did_you_mean(closest(name, known));
     let message = format!("found the unknown name {name:?}, expected {expected}{hint}");

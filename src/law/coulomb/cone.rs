@@ -9,7 +9,8 @@ use crate::geometry::Vec3;
 /// Projection onto the friction cone `{ ‖p_t‖ ≤ μ p_n }`.
 pub fn project_on_cone(p: Vec3, friction: f64) -> Vec3 {
     let tangential = (p.y * p.y + p.z * p.z).sqrt();
-    // The polar cone first: without friction the two overlap in this test, since 0 ≤ 0 · p_n holds for every p_n.
+    // The polar cone first: without friction the two overlap in this test, since 0 ≤ 0 · p_n holds for every
+    // p_n.
     if friction * tangential <= -p.x {
         return Vec3::zeros();
     }
@@ -37,7 +38,8 @@ mod tests {
         (-2.0..2.0, -2.0..2.0, -2.0..2.0).prop_map(|(x, y, z)| Vec3::new(x, y, z))
     }
 
-    /// Without friction the cone is a half-line: found by a bouncing ball that parted and was reported as not converged.
+    /// Without friction the cone is a half-line: found by a bouncing ball that parted and was reported as not
+    /// converged.
     #[test]
     fn the_cone_without_friction_is_a_half_line() {
         for (p, projected) in [(-5.5, 0.0), (0.0, 0.0), (5.5, 5.5)] {
@@ -50,7 +52,8 @@ mod tests {
     }
 
     proptest! {
-        /// The projection is the nearest point of the cone: the remainder is orthogonal to it and in the polar cone.
+        /// The projection is the nearest point of the cone: the remainder is orthogonal to it and in the
+        /// polar cone.
         #[test]
         fn projection_is_nearest(p in vector(), friction in 0.0..2.0) {
             let projected = project_on_cone(p, friction);

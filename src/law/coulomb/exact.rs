@@ -1,20 +1,22 @@
 //! One contact alone, solved exactly.
 //!
-//! Given `q` (relative velocity with bias, without this contact's own impulse) and the Delassus block `W`, find `r` with
+//! Given `q` (relative velocity with bias, without this contact's own impulse) and the Delassus block `W`,
+//! find `r` with
 //!
 //! ```text
 //! u = q + W r,   0 ≤ u_n ⊥ r_n ≥ 0,   ‖r_t‖ ≤ μ r_n,   u_t ≠ 0 ⇒ r_t = −μ r_n u_t/‖u_t‖        (32)
 //! ```
 //!
-//! Three cases. *Take-off*: q_n ≥ 0, r = 0. *Stick*: u = 0, r = −W⁻¹q inside the cone. *Slip*: u_n = 0 and `u_t = −s r_t` with s > 0.
-//! Eliminating r_n through u_n = 0 leaves the Schur complement `S = W_tt − W_tn W_nt / W_nn` and `p = q_t − W_tn q_n / W_nn`:
+//! Three cases. *Take-off*: q_n ≥ 0, r = 0. *Stick*: u = 0, r = −W⁻¹q inside the cone. *Slip*: u_n = 0 and
+//! `u_t = −s r_t` with s > 0. Eliminating r_n through u_n = 0 leaves the Schur complement `S = W_tt − W_tn
+//! W_nt / W_nn` and `p = q_t − W_tn q_n / W_nn`:
 //!
 //! ```text
 //! r_t(s) = −(S + s I)⁻¹ p,    r_n(s) = −(q_n + W_nt·r_t(s)) / W_nn,    ψ(s) = ‖r_t(s)‖ − μ r_n(s) = 0
 //! ```
 //!
-//! ψ(0) > 0 when sticking fails, and ψ(∞) = μ q_n / W_nn < 0: a root with r_n ≥ 0 always lies between, and bracketing
-//! finds it. Stick is the limit s = 0.
+//! ψ(0) > 0 when sticking fails, and ψ(∞) = μ q_n / W_nn < 0: a root with r_n ≥ 0 always lies between, and
+//! bracketing finds it. Stick is the limit s = 0.
 //!
 //! Precondition: `W` symmetric positive definite; semi-definite in the tangent plane is fine.
 
@@ -96,9 +98,9 @@ impl Slip {
         if excess.is_nan() { f64::INFINITY } else { excess }
     }
 
-    /// A bracket by factors of 16, upwards or downwards from the stiffness, then regula falsi inside it: every step keeps the sign
-    /// change, so nothing can go wrong, and the numbers of steps are bounded by the range of f64 and by 200. What is not finite has no
-    /// bracket; the impulse is not finite either then.
+    /// A bracket by factors of 16, upwards or downwards from the stiffness, then regula falsi inside it:
+    /// every step keeps the sign change, so nothing can go wrong, and the numbers of steps are bounded by the
+    /// range of f64 and by 200. What is not finite has no bracket; the impulse is not finite either then.
     fn root(&self) -> Candidate {
         let mut high = self.stiffness[0].max(self.stiffness[1]).max(f64::MIN_POSITIVE * 1e16);
         let mut low = 0.0;
@@ -182,7 +184,8 @@ mod tests {
 
         fn block(&mut self) -> (Mat3, Vec3, f64) {
             let kind = (self.uniform(0.0, 4.0)) as u32;
-            // Square roots of eigenvalues spread over up to six decades; kind 3 makes normal and tangent strongly coupled.
+            // Square roots of eigenvalues spread over up to six decades; kind 3 makes normal and tangent
+            // strongly coupled.
             let spread = [0.3, 1.0, 3.0, 0.5][kind as usize];
             let diagonal = Vec3::from_fn(|_, _| 10f64.powf(self.uniform(-spread, spread)));
             let axis = Vec3::from_fn(|_, _| self.uniform(-1.0, 1.0));
@@ -229,7 +232,8 @@ mod tests {
         assert!(cases.iter().all(|&count| count > 5_000), "take-off, stick, slip: {cases:?}");
     }
 
-    /// Independent and slow: every slip direction on a fine circle, then bisection of the cross product of u_t and the direction.
+    /// Independent and slow: every slip direction on a fine circle, then bisection of the cross product of
+    /// u_t and the direction.
     fn all_slip_solutions(w: &Mat3, q: &Vec3, friction: f64) -> Vec<Vec3> {
         let impulse = |angle: f64| {
             let d = [angle.cos(), angle.sin()];

@@ -8,8 +8,8 @@
 //! r_t'  = P_disc(μ r_n')( r_t − V_t' / λ )      λ = largest eigenvalue of W_tt
 //! ```
 //!
-//! Its fixed points are exactly the states that satisfy (32): r_n' = r_n gives Signorini's condition and r_t' = r_t, λ being a number
-//! and not a matrix, Coulomb's.
+//! Its fixed points are exactly the states that satisfy (32): r_n' = r_n gives Signorini's condition and r_t'
+//! = r_t, λ being a number and not a matrix, Coulomb's.
 
 use crate::lanes::Lanes;
 use std::hint::black_box;
@@ -50,8 +50,9 @@ pub fn frictionless<const N: usize>(
     (-velocity).times(step_normal, impulse).positive_part()
 }
 
-/// Sliding, a projected visit feeds `W_nt r_t / W_nn` with ‖r_t‖ = μ r_n back into r_n: a gain of `μ ‖W_nt‖ / W_nn` at most. From 1 on
-/// it may run away or circle for ever, as on Painlevé's rod; 0.9 would still take 200 visits for nine digits.
+/// Sliding, a projected visit feeds `W_nt r_t / W_nn` with ‖r_t‖ = μ r_n back into r_n: a gain of `μ ‖W_nt‖ /
+/// W_nn` at most. From 1 on it may run away or circle for ever, as on Painlevé's rod; 0.9 would still take
+/// 200 visits for nine digits.
 pub fn is_strongly_coupled(normal: f64, coupling: [f64; 2], friction: f64) -> bool {
     friction * (coupling[0] * coupling[0] + coupling[1] * coupling[1]).sqrt() > 0.9 * normal
 }
@@ -72,7 +73,8 @@ pub fn natural_map_lanes<const N: usize>(
     let (bound, pull) = (friction * n, friction * tangential);
     let onto = (n + pull) / (Lanes::splat(1.0) + friction * friction);
     let scale = friction * onto / tangential;
-    // Inside the cone; then in the polar cone. Where nothing rubs the two overlap: the polar cone has the last word.
+    // Inside the cone; then in the polar cone. Where nothing rubs the two overlap: the polar cone has the
+    // last word.
     let (zero, one) = (Lanes::splat(0.0), Lanes::splat(1.0));
     let (normal, factor) =
         (n.where_at_most(tangential, bound, onto), one.where_at_most(tangential, bound, scale));

@@ -1,12 +1,13 @@
-//! One contact alone, solved exactly, again and again: the family of candidates of [`super::exact`] with all that does not depend on
-//! the velocity kept, and the search for the slip begun where the last one ended.
+//! One contact alone, solved exactly, again and again: the family of candidates of [`super::exact`] with all
+//! that does not depend on the velocity kept, and the search for the slip begun where the last one ended.
 //!
 //! ```text
 //! r_t(s) = −(S + s I)⁻¹ p,    r_n(s) = −(q_n + W_nt·r_t(s)) / W_nn,    ‖r_t(s)‖ = μ r_n(s)
 //! ```
 //!
-//! With normal and tangent uncoupled and `S` a multiple of the identity, `1/‖r_t(s)‖` is linear in s; so Newton's method on
-//! `1/‖r_t‖ − 1/(μ r_n)`, inside a bracket that every value tightens, mostly needs two or three steps.
+//! With normal and tangent uncoupled and `S` a multiple of the identity, `1/‖r_t(s)‖` is linear in s; so
+//! Newton's method on `1/‖r_t‖ − 1/(μ r_n)`, inside a bracket that every value tightens, mostly needs two or
+//! three steps.
 
 use super::exact::eigen_2x2;
 use crate::geometry::{Mat3, Vec3};
@@ -36,8 +37,8 @@ const ACCURACY: f64 = 1e-14;
 const STEPS: usize = 100;
 
 impl Repeated {
-    /// Of `block` only the symmetric part counts: which symmetric operator a visit uses does not change what the sweep
-    /// converges to, as long as the velocity it starts from is the true one.
+    /// Of `block` only the symmetric part counts: which symmetric operator a visit uses does not change what
+    /// the sweep converges to, as long as the velocity it starts from is the true one.
     pub fn new(block: &Mat3, friction: f64) -> Self {
         let w = (block + block.transpose()) * 0.5;
         let (w_nn, w_nt, w_ns) = (w[(0, 0)], w[(0, 1)], w[(0, 2)]);

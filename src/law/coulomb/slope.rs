@@ -1,4 +1,5 @@
-//! The function of Alart and Curnier [AlartCurnier1991] at one contact, and its derivative, for Newton's method:
+//! The function of Alart and Curnier [AlartCurnier1991] at one contact, and its derivative, for Newton's
+//! method:
 //!
 //! ```text
 //! y_n = r_n − ρ u_n,   y_t = r_t − ρ u_t

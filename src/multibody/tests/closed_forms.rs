@@ -69,13 +69,15 @@ fn pendulum_returns_after_its_period_to_second_order_and_keeps_its_energy() {
     assert!(fine.0 < 1e-3 && (coarse.0 / fine.0 - 4.0).abs() < 0.2, "{coarse:?} {fine:?}");
 }
 
-/// Two equal rods (mass m, length l, relative angle as second coordinate); textbook equations in absolute angles.
+/// Two equal rods (mass m, length l, relative angle as second coordinate); textbook equations in absolute
+/// angles.
 fn double_pendulum_reference(state: [f64; 4], t: f64) -> [f64; 4] {
     let (l, g) = (0.8, 9.81);
     let rate = |s: &[f64; 4]| {
         let (a, b, wa, wb) = (s[0], s[1], s[2], s[3]);
         let (c, d) = ((a - b).cos(), (a - b).sin());
-        // (4/3, c/2; c/2, 1/3) ml² (ä, b̈) = (−½ ml² b'² sin(a−b) − 3/2 mgl sin a, +½ ml² a'² sin(a−b) − ½ mgl sin b)
+        // (4/3, c/2; c/2, 1/3) ml² (ä, b̈) = (−½ ml² b'² sin(a−b) − 3/2 mgl sin a, +½ ml² a'² sin(a−b) − ½
+        // mgl sin b)
         let (m11, m12, m22) = (4.0 / 3.0, 0.5 * c, 1.0 / 3.0);
         let f1 = -0.5 * wb * wb * d - 1.5 * g / l * a.sin();
         let f2 = 0.5 * wa * wa * d - 0.5 * g / l * b.sin();

@@ -288,7 +288,8 @@ fn rssr(as_rod: bool) -> Multibody {
     if as_rod {
         builder.cut("link", CutKind::Rod { a: "crank.tip".into(), b: "rocker.tip".into(), length: span });
     } else {
-        // A coupler of almost no mass between two balls: it may spin about its own axis, so that axis needs some inertia.
+        // A coupler of almost no mass between two balls: it may spin about its own axis, so that axis needs
+        // some inertia.
         let inertia = Mat3::from_diagonal(&Vec3::new(1e-9, 1e-9, 1e-9));
         let tip = Vec3::new(span, 0.0, 0.0);
         builder.body(BodySpec::new("coupler", 1e-9, tip * 0.5, inertia).point("tip", tip));
@@ -394,7 +395,8 @@ fn an_impossible_mechanism_says_which_loop_stays_open_and_how_far() {
 
 #[test]
 fn assembly_works_from_far_and_from_a_saddle() {
-    // Straight arm towards a post that is nearer than its reach: a saddle, from which descent alone finds no way.
+    // Straight arm towards a post that is nearer than its reach: a saddle, from which descent alone finds no
+    // way.
     let mut builder = MultibodyBuilder::new("folded");
     builder.body(rod("a", 1.0, 0.3)).body(rod("b", 1.0, 0.3));
     builder.joint(JointSpec::new("i", hinge_z(), "ground", "a"));

@@ -1,4 +1,5 @@
-//! Kinematics against finite differences, dynamics against absolute coordinates with multipliers, on random mechanisms.
+//! Kinematics against finite differences, dynamics against absolute coordinates with multipliers, on random
+//! mechanisms.
 
 use super::super::builder::MultibodyBuilder;
 use super::super::law::{Law, MotionSample, PrescribedMotion};
@@ -41,7 +42,8 @@ fn updated(model: &Model, q: &[f64], v: &[f64]) -> Data {
     data
 }
 
-/// Worst difference between accelerations of bodies by the reduced system and by the oracle, relative to the largest.
+/// Worst difference between accelerations of bodies by the reduced system and by the oracle, relative to the
+/// largest.
 fn acceleration_difference(machine: &mut Multibody, oracle: &Multipliers) -> f64 {
     let dv = machine.accelerations().expect("regular");
     let solution = oracle.solve();
@@ -130,8 +132,8 @@ fn mass_matrix_is_the_hessian_of_kinetic_energy() {
         let machine = random_mechanism(seed, 6, 0).expect("tree");
         let (model, q) = (machine.model(), &machine.coordinates().q);
         let nv = model.nv();
-        // The energy is quadratic in v, so second differences with unit steps are exact. It is summed over bodies from their
-        // velocities, not from M.
+        // The energy is quadratic in v, so second differences with unit steps are exact. It is summed over
+        // bodies from their velocities, not from M.
         let energy = |v: &[f64]| {
             let data = updated(model, q, v);
             let kinetic = |i: usize| {
@@ -201,7 +203,8 @@ fn loops_accelerate_as_with_multipliers() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The reduced system and the multiplier system agree on accelerations and on the effect of impulses at contact points.
+    /// The reduced system and the multiplier system agree on accelerations and on the effect of impulses at
+    /// contact points.
     #[test]
     fn reduction_agrees_with_multipliers(seed in any::<u64>(), bodies in 2usize..8, cuts in 0usize..4) {
         let machine = random_mechanism(seed, bodies, cuts);

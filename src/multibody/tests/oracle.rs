@@ -1,8 +1,9 @@
-//! An independent formulation to check against: every body has six absolute degrees of freedom, and joints and cuts are
-//! textbook constraints (coincident points, constant dot products, distance) with Lagrange multipliers.
+//! An independent formulation to check against: every body has six absolute degrees of freedom, and joints
+//! and cuts are textbook constraints (coincident points, constant dot products, distance) with Lagrange
+//! multipliers.
 //!
-//! It shares with the production code only the poses and twists of the bodies, and checks even those: positions and velocities have
-//! to satisfy every constraint. It also makes random mechanisms.
+//! It shares with the production code only the poses and twists of the bodies, and checks even those:
+//! positions and velocities have to satisfy every constraint. It also makes random mechanisms.
 
 use super::super::builder::MultibodyBuilder;
 use super::super::model::CutLaw;
@@ -168,8 +169,8 @@ pub(super) struct Multipliers {
     force: DVector<f64>,
 }
 
-/// Accelerations `(linear at the centre, angular)` of all bodies, and what joints put on their child (force, moment about the
-/// child's centre).
+/// Accelerations `(linear at the centre, angular)` of all bodies, and what joints put on their child (force,
+/// moment about the child's centre).
 pub(super) struct Solution {
     pub accelerations: Vec<(Vec3, Vec3)>,
     pub reactions: Vec<(Vec3, Vec3)>,
@@ -210,7 +211,8 @@ impl Multipliers {
         angular += moment;
     }
 
-    /// Forgets all forces and velocity terms: what follows from `solve` are then velocity changes by impulses.
+    /// Forgets all forces and velocity terms: what follows from `solve` are then velocity changes by
+    /// impulses.
     pub fn make_impulsive(&mut self) {
         self.force.fill(0.0);
         self.rows.iter_mut().for_each(|row| row.gamma = 0.0);
@@ -222,7 +224,8 @@ impl Multipliers {
         (worst(|row| row.position), worst(|row| row.velocity))
     }
 
-    /// Prescribes the relative acceleration along a joint's world axis, which is fixed in the parent: of its angle or its slide.
+    /// Prescribes the relative acceleration along a joint's world axis, which is fixed in the parent: of its
+    /// angle or its slide.
     pub fn prescribe(
         &mut self,
         parent: Option<usize>,
@@ -332,8 +335,8 @@ impl Multipliers {
             }
         }
         let gamma = DVector::from_fn(m, |k, _| self.rows[k].gamma);
-        // With M = L Lᵀ and y = Lᵀ x: the y nearest to the free one with A y = γ, A = Φ L⁻ᵀ. Decomposing A itself rather than
-        // Φ M⁻¹ Φᵀ does not square the condition of near-singular loops.
+        // With M = L Lᵀ and y = Lᵀ x: the y nearest to the free one with A y = γ, A = Φ L⁻ᵀ. Decomposing A
+        // itself rather than Φ M⁻¹ Φᵀ does not square the condition of near-singular loops.
         let root = self.mass.clone().cholesky().expect("bodies have mass").l();
         let a = root.solve_lower_triangular(&phi.transpose()).expect("regular").transpose();
         let mut y = root.solve_lower_triangular(&self.force).expect("regular");
@@ -367,8 +370,8 @@ impl Multipliers {
     }
 }
 
-/// Rotates the rows of `a` among each other until they are orthogonal: `aᵀ v = w` with orthogonal columns in `w` (one-sided
-/// Jacobi). nalgebra's own SVD was off by 1e-3 on one rank-deficient system in four thousand.
+/// Rotates the rows of `a` among each other until they are orthogonal: `aᵀ v = w` with orthogonal columns in
+/// `w` (one-sided Jacobi). nalgebra's own SVD was off by 1e-3 on one rank-deficient system in four thousand.
 fn orthogonal_rows(a: &DMatrix<f64>) -> (DMatrix<f64>, DMatrix<f64>) {
     let m = a.nrows();
     let (mut w, mut v) = (a.transpose(), DMatrix::identity(m, m));
@@ -426,7 +429,8 @@ impl Adder<'_> {
         (self.fa.position - self.a.centre, self.fb.position - self.b.centre)
     }
 
-    /// The two origins coincide: a point that is fixed in b has no components along three directions fixed in the world.
+    /// The two origins coincide: a point that is fixed in b has no components along three directions fixed in
+    /// the world.
     fn point(&mut self) {
         let (arm_a, arm_b) = self.arms();
         let (a, b) = (&self.a, &self.b);

@@ -1,5 +1,6 @@
-//! The slider–crank of [Docquier2020, section 5] in its three descriptions, against each other and against an event-driven
-//! reference: in free flight up to the first impact at 2.693 ms, and with a contact solve that is spelled out here.
+//! The slider–crank of [Docquier2020, section 5] in its three descriptions, against each other and against an
+//! event-driven reference: in free flight up to the first impact at 2.693 ms, and with a contact solve that
+//! is spelled out here.
 
 use super::super::builder::MultibodyBuilder;
 use super::super::spec::{BodySpec, CutKind, JointSpec};
@@ -139,7 +140,8 @@ fn free_flight_follows_the_reference_to_first_order() {
 
 #[test]
 fn the_y_independent_cut_survives_whole_turns() {
-    // With the rod's angle relative to the crank, (x, crank) determine the pin wherever it is not above the crank's pivot.
+    // With the rod's angle relative to the crank, (x, crank) determine the pin wherever it is not above the
+    // crank's pivot.
     let mut machine = slider_crank(Description::CutY, [0.0; 3], [150.0, -75.0, 0.0]);
     for _ in 0..8000 {
         step(&mut machine, 1e-5);
@@ -149,8 +151,9 @@ fn the_y_independent_cut_survives_whole_turns() {
     assert!(turned.abs() > 6.3, "the crank went round: {turned}");
 }
 
-/// One step of Algorithm 1 with frictionless contacts of the slider's corners in the guide, e = 0.4, by projected
-/// Gauss–Seidel on (33). Returns the largest approach speed of contacts that took an impulse, if any.
+/// One step of Algorithm 1 with frictionless contacts of the slider's corners in the guide, e = 0.4, by
+/// projected Gauss–Seidel on (33). Returns the largest approach speed of contacts that took an impulse, if
+/// any.
 fn contact_step(machine: &mut Multibody, h: f64) -> Option<f64> {
     let t = machine.time();
     machine.advance_positions(0.5 * h);
@@ -238,8 +241,8 @@ fn impacts_follow_the_event_driven_reference() {
 
 #[test]
 fn the_paper_s_contact_velocities_depend_on_the_coordinates() {
-    // As its Fig. 7: the chain and the x–y-dependent cut are alike, the y-independent cut is better. Third and fourth impact of
-    // the first two come 7e-5 s and 1.3e-4 s late.
+    // As its Fig. 7: the chain and the x–y-dependent cut are alike, the y-independent cut is better. Third
+    // and fourth impact of the first two come 7e-5 s and 1.3e-4 s late.
     let [chain, cut_xy, cut_y] = ALL.map(|description| {
         impact_times(description, ForceEvaluation::StartVelocity, ContactVelocity::Middle)
     });

@@ -1,4 +1,5 @@
-//! Contact problems in FCLib's HDF5 layout, as Siconos, LMGC90 and the benchmark collection keep them [Acary2014].
+//! Contact problems in FCLib's HDF5 layout, as Siconos, LMGC90 and the benchmark collection keep them
+//! [Acary2014].
 //!
 //! ```text
 //! /fclib_local  spacedim, W/, [V/, R/], vectors/{q, mu, [s]}, [info/]
@@ -10,7 +11,8 @@
 //! /guesses      number_of_guesses, 1/, 2/, … each like /solution
 //! ```
 //!
-//! Reading trusts nothing: a size is compared with the bytes of the file before memory is asked for, and every index is checked.
+//! Reading trusts nothing: a size is compared with the bytes of the file before memory is allocated, and
+//! every index is checked.
 
 mod read;
 mod write;

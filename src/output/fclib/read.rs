@@ -17,7 +17,8 @@ const DENSEST: u64 = 1100;
 /// Starting points that a file may offer.
 const MOST_GUESSES: i32 = 1000;
 
-/// Reads a problem and what else the file has. If both forms are there, the global one: solutions belong to it.
+/// Reads a problem and what else the file has. If both forms are there, the global one: solutions belong to
+/// it.
 pub fn read_fclib(path: &Path) -> Result<FclibFile, OutputError> {
     let bytes = std::fs::metadata(path).map_err(OutputError::io(path, "read"))?.len();
     hdf5::silence_errors(true);

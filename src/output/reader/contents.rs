@@ -11,7 +11,7 @@ use std::path::Path;
 
 const HDF5_MAGIC: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
 const STATE_MAGIC: &[u8; 13] = b"breccia state";
-/// Groups inside groups deeper than this are not looked into: a file may link to itself.
+/// Groups inside groups deeper than this are not entered: a file may link to itself.
 const DEEPEST: usize = 16;
 
 /// Whether a file begins as HDF5 files do: a signature at 0, 512, 1024, 2048, …

@@ -1,7 +1,7 @@
 //! Reading temporal VTKHDF PolyData, step by step: the layout is in `polydata.rs`.
 //!
-//! All parts of a step come as one, points in the order of the file. Only steps below `NSteps` are looked at: what lies
-//! beyond was being written when somebody stopped it.
+//! All parts of a step come as one, points in the order of the file. Only steps below `NSteps` are read:
+//! what lies beyond was being written when somebody stopped it.
 
 use super::numbers::components;
 use super::{Numbers, open_file};
@@ -151,7 +151,8 @@ impl FrameFile {
         Ok(Frame { time, points: positions, arrays, connectivity, ends })
     }
 
-    /// All cells, their corners counted from the first point of the step; and for each, where its corners end.
+    /// All cells, their corners counted from the first point of the step; and for each, where its corners
+    /// end.
     #[allow(clippy::type_complexity)] // two tables of four kinds
     fn cells(
         &self,
@@ -241,7 +242,7 @@ mod tests {
     fn a_frame_is_what_was_written() {
         let directory = directory("read-frames");
         let path = directory.join("bodies.vtkhdf");
-        let options = BodyOptions { spheres: Spheres::Surface { refinement: 0 }, ..BodyOptions::default() };
+        let options = BodyOptions { spheres: Spheres::Surface, refinement: 0, ..BodyOptions::default() };
         let mut file = BodyFile::create(&path, &Solo, options).unwrap();
         let bodies: Vec<Body> = (0..4).map(samples::body).collect();
         let moved = |body: &Body| {

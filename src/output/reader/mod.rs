@@ -1,4 +1,4 @@
-//! The reading side: what is in a file, frames, series. For people who look at results, on one rank.
+//! The reading side: what is in a file, frames, series. For inspection of results, on one rank.
 //!
 //! State files are read by [`super::StateFile`], which checks their seal first.
 

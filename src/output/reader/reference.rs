@@ -6,7 +6,8 @@ use crate::scene::Body;
 
 /// The body's points in the order of `bodies.vtkhdf`, if it was drawn there with `count` points.
 ///
-/// None if no way of drawing spheres makes that number, or if the body has a half-space, whose square depends on the scene.
+/// None if no way of drawing spheres makes that number, or if the body has a half-space, whose square depends
+/// on the scene.
 pub fn reference_points(body: &Body, count: usize) -> Option<Vec<Vec3>> {
     let drawings: Vec<(Pose, Drawing)> =
         body.shape.parts().map(|(pose, convex)| (pose, convex.drawing())).collect();
@@ -65,10 +66,11 @@ mod tests {
     #[test]
     fn reference_points_at_the_body_s_pose_are_the_frame_s_points() {
         let directory = directory("reference");
-        for spheres in [Spheres::Points, Spheres::Surface { refinement: 1 }] {
+        for spheres in [Spheres::Points, Spheres::Surface] {
             let path = directory.join("bodies.vtkhdf");
             let options = BodyOptions {
                 spheres,
+                refinement: 1,
                 precision: crate::output::Precision::Double,
                 ..BodyOptions::default()
             };

@@ -7,7 +7,7 @@ use crate::input::{Case, CaseMachine, MachineBody};
 use crate::machine::{
     self, Controller, ControllerState, Machine, MachineShape, PHASE_QUANTITIES, SavedMachine,
 };
-use crate::multibody::{BodySpec, Law, Model, Multibody};
+use crate::multibody::{BodySpec, Law, Model, Multibody, MultibodyError};
 use std::fmt::Write as _;
 
 /// The machines of a case, assembled at its start time, in the order of the case.
@@ -15,7 +15,7 @@ pub fn build(case: &Case) -> Result<Vec<Machine>, SetupError> {
     let time = case.simulation.start_time;
     let start = |described: &CaseMachine| {
         let blueprint = Blueprint::new(case, described)?;
-        let problem = |problem| SetupError::Machine { machine: described.name.clone(), problem };
+        let problem = |problem| fault(case, described, problem);
         let multibody = Multibody::new(blueprint.model(described)?, time).map_err(problem)?;
         let state = ControllerState { phase: 0, phase_start: time };
         let mut built = blueprint.finish(described, multibody, state)?;
@@ -23,6 +23,12 @@ pub fn build(case: &Case) -> Result<Vec<Machine>, SetupError> {
         Ok(built)
     };
     case.machines.iter().map(start).collect()
+}
+
+/// With the place of the cut that it is about.
+fn fault(case: &Case, described: &CaseMachine, problem: MultibodyError) -> SetupError {
+    let place = problem.cut().and_then(|cut| case.place_of_cut(&described.name, cut));
+    SetupError::Machine { machine: described.name.clone(), place, problem }
 }
 
 /// The machines of a case as they were when they were saved, bit by bit.
@@ -33,7 +39,7 @@ pub fn restore(case: &Case, saved: &[SavedMachine]) -> Result<Vec<Machine>, Setu
     }
     let resume = |(described, saved): (&CaseMachine, &SavedMachine)| {
         let blueprint = Blueprint::new(case, described)?;
-        let problem = |problem| SetupError::Machine { machine: described.name.clone(), problem };
+        let problem = |problem| fault(case, described, problem);
         let multibody =
             Multibody::restore(blueprint.model(described)?, saved.multibody.clone()).map_err(problem)?;
         blueprint.finish(described, multibody, saved.controller)

@@ -1,4 +1,5 @@
-//! Machines of cases in motion: laws, phases, masses, assembly, and the shipped slider–cranks up to their first impact.
+//! Machines of cases in motion: laws, phases, masses, assembly, and the shipped slider–cranks up to their
+//! first impact.
 
 use super::*;
 use crate::geometry::Convex;
@@ -132,7 +133,8 @@ rest = 1
     assert!((quantities[1].1 - double).abs() < 1e-12 && quantities[1].0 == "double", "{quantities:?}");
 }
 
-/// Mass 2 + 1 pushed by 6 N while diving: x = 0.25 + t²; the end of the phase comes with the first step at which it holds.
+/// Mass 2 + 1 pushed by 6 N while diving: x = 0.25 + t²; the end of the phase comes with the first step at
+/// which it holds.
 const PHASES: &str = r#"
 [machine.quantities]
 depth = "cart.position"
@@ -170,8 +172,8 @@ fn values_of_a_phase_are_those_of_its_start_and_survive_a_restart() {
         if built.controller.state().phase != phase {
             (at_start, phase) = (before, built.controller.state().phase);
         }
-        let told: Vec<(&str, f64)> = built.controller.quantities().collect();
-        assert_eq!(told[..2], [("held_at", at_start), ("way", before - at_start)], "step {n}");
+        let found: Vec<(&str, f64)> = built.controller.quantities().collect();
+        assert_eq!(found[..2], [("held_at", at_start), ("way", before - at_start)], "step {n}");
         if n % 100 == 99 {
             let case = case_of(&text);
             built = restore(&case, &[built.save()]).unwrap().remove(0);
@@ -182,7 +184,8 @@ fn values_of_a_phase_are_those_of_its_start_and_survive_a_restart() {
 
 #[test]
 fn phases_end_at_the_first_step_that_sees_their_end() {
-    // A pendulum at rest below a cart without gravity is dragged along like a mass only at its hinge: not rigid. Hold it.
+    // A pendulum at rest below a cart without gravity is dragged along like a mass only at its hinge: not
+    // rigid. Hold it.
     let text = phased().replace(
         "kind = \"revolute\"\nparent = \"cart\"\nchild = \"load\"\naxis = [0, -1, 0]\nheld = true",
         "kind = \"fixed\"\nparent = \"cart\"\nchild = \"load\"",
@@ -479,8 +482,8 @@ fn the_shipped_slider_cranks_follow_the_reference_before_their_first_impact() {
         assert!((angle - theta).abs() < 1e-3 && (height - y).abs() < 1e-5, "{case}: {angle} {height}");
         let time = built.multibody.time();
         built.controller.update(&mut built.multibody, time).expect("numbers");
-        let told: Vec<f64> = built.controller.quantities().map(|(_, value)| value).collect();
-        assert_eq!((told[0], told[2]), (angle, height));
+        let found: Vec<f64> = built.controller.quantities().map(|(_, value)| value).collect();
+        assert_eq!((found[0], found[2]), (angle, height));
     }
 }
 
@@ -529,7 +532,7 @@ fn the_shipped_machines_start_where_they_say() {
     assert!(least(&plate, "plate", |point| point.z) > 0.1);
 }
 
-/// Without a bed the tines dive as they are told, squeeze without resistance, and come up again.
+/// Without a bed the tines dive as prescribed, squeeze without resistance, and come up again.
 #[test]
 fn the_tamper_goes_through_its_phases() {
     let mut built = shipped("tamper.toml");

@@ -1,7 +1,8 @@
 //! The Delassus operator `W` in blocks of 3 × 3, one block for each pair of contacts that see each other.
 //!
-//! Off-diagonal blocks stand row by row, each by columns padded to four numbers, so that a block times an impulse is three
-//! multiplications and additions of vectors of four. The diagonal blocks stand apart: a Gauss–Seidel visit leaves them out.
+//! Off-diagonal blocks stand row by row, each by columns padded to four numbers, so that a block times an
+//! impulse is three multiplications and additions of vectors of four. The diagonal blocks stand apart: a
+//! Gauss–Seidel visit leaves them out.
 
 use super::sparse::Sparse;
 use crate::geometry::{Mat3, Vec3};
@@ -18,8 +19,9 @@ pub struct BlockMatrix {
 }
 
 impl BlockMatrix {
-    /// `matrix` is square with `dimension` (2 or 3) rows for each contact. In two dimensions a second tangent is added that is
-    /// coupled to nothing and as mobile as the first: without a drive it never gets an impulse.
+    /// `matrix` is square with `dimension` (2 or 3) rows for each contact. In two dimensions a second tangent
+    /// is added that is coupled to nothing and as mobile as the first: without a drive it never gets an
+    /// impulse.
     pub fn new(matrix: &Sparse, dimension: usize) -> Self {
         let contacts = matrix.rows / dimension;
         let mut result = Self {
@@ -86,8 +88,9 @@ impl BlockMatrix {
         self.starts[contact] as usize..self.starts[contact + 1] as usize
     }
 
-    /// `start + Σ_{β ≠ α} W_αβ r_β`, in registers of four numbers, which the compiler does not find by itself since it sees that the
-    /// fourth is not used (twice the time on a tower of 570 contacts). Nothing is fused: the same bits as [`Self::gather`].
+    /// `start + Σ_{β ≠ α} W_αβ r_β`, in registers of four numbers, which the compiler does not find by itself
+    /// since it sees that the fourth is not used (twice the time on a tower of 570 contacts). Nothing is
+    /// fused: the same bits as [`Self::gather`].
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     #[inline]

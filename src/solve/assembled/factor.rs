@@ -1,8 +1,9 @@
 //! `A = L U` for a sparse matrix of small blocks, without exchanging rows between blocks.
 //!
-//! Right for matrices whose pivots stay away from zero in any order: positive definite ones, Newton's matrices of regularised
-//! contact problems, and saddle points if their multipliers come last. The order is that of the least degree, computed on the
-//! graph of `A + Aᵀ`, ties by number: a pure function of the pattern. Inside a block rows are exchanged.
+//! Right for matrices whose pivots stay away from zero in any order: positive definite ones, Newton's
+//! matrices of regularised contact problems, and saddle points if their multipliers come last. The order is
+//! that of the least degree, computed on the graph of `A + Aᵀ`, ties by number: a pure function of the
+//! pattern. Inside a block rows are exchanged.
 //!
 //! For pivot k, with `S_k` the neighbours that are eliminated later:
 //!
@@ -35,7 +36,8 @@ pub enum FactorError {
 }
 
 impl Pattern {
-    /// `neighbours` of each node, symmetric, without itself, ascending. Nodes from `last` on are eliminated after all others.
+    /// `neighbours` of each node, symmetric, without itself, ascending. Nodes from `last` on are eliminated
+    /// after all others.
     pub fn new(mut neighbours: Vec<Vec<u32>>, last: usize, most_blocks: usize) -> Result<Self, FactorError> {
         let count = neighbours.len();
         let key = |node: usize, degree: usize| (node >= last, degree, node as u32);
@@ -274,7 +276,8 @@ mod tests {
     use nalgebra::{DMatrix, DVector};
     use proptest::prelude::*;
 
-    /// A random unsymmetric matrix with a strong diagonal on a random symmetric pattern, against a dense solution.
+    /// A random unsymmetric matrix with a strong diagonal on a random symmetric pattern, against a dense
+    /// solution.
     fn check<const N: usize>(count: usize, edges: &[(usize, usize)], seed: u64) -> Result<(), TestCaseError> {
         let mut state = seed | 1;
         let mut number = || {

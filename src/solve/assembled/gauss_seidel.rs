@@ -1,5 +1,6 @@
-//! The nonsmooth Gauss–Seidel iteration on an assembled problem: contact after contact in the order of the file, each solved
-//! exactly, alone (`nsgs`) or accelerated by a nonlinear conjugate gradient (`nncg`) as in [`crate::solve`].
+//! The nonsmooth Gauss–Seidel iteration on an assembled problem: contact after contact in the order of the
+//! file, each solved exactly, alone (`nsgs`) or accelerated by a nonlinear conjugate gradient (`nncg`) as in
+//! [`crate::solve`].
 
 use super::{Budget, ContactSystem, Progress};
 use crate::geometry::Vec3;
@@ -76,7 +77,8 @@ pub fn nsgs(
     }
 }
 
-/// The accelerated iteration; equations as in `crate::solve::accelerate`, the norm weighted with the diagonal of `W`.
+/// The accelerated iteration; equations as in `crate::solve::accelerate`, the norm weighted with the diagonal
+/// of `W`.
 pub fn nncg(system: &ContactSystem, progress: &mut Progress, budget: Budget) {
     let mut iteration = GaussSeidel::new(system);
     let weight = |contact: usize| system.delassus.diagonal(contact).diagonal();

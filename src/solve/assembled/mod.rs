@@ -4,8 +4,8 @@
 //! u = W r + q,      û = u + μ ‖u_t‖ n,      K* ∋ û ⊥ r ∈ K        for each contact
 //! ```
 //!
-//! [`LocalProblem`] and [`GlobalProblem`] are what a file says; [`ContactSystem`] is what is solved. Nothing here is parallel and everything is
-//! a pure function of its input.
+//! [`LocalProblem`] and [`GlobalProblem`] are what a file says; [`ContactSystem`] is what is solved. Nothing
+//! here is parallel and everything is a pure function of its input.
 
 mod auto;
 pub mod blocks;
@@ -21,34 +21,28 @@ pub use sparse::{Sparse, SparseError};
 pub use system::ContactSystem;
 
 use crate::geometry::Vec3;
+use crate::words::{Choose, choices, choices_or_none};
 
-/// The solvers by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Method {
-    /// Gauss–Seidel first; Newton where that is slow.
-    Auto,
-    /// Plain Gauss–Seidel.
-    Nsgs,
-    /// Gauss–Seidel accelerated by a nonlinear conjugate gradient.
-    Nncg,
-    /// Proximal points, each by a nonsmooth Newton method.
-    ProxNewton,
+choices! {
+    /// The solvers by name.
+    #[derive(PartialOrd, Ord)]
+    pub enum Method {
+        Auto = "auto", "with W assembled on one rank: sweeps first, Newton where they are slow";
+        Nsgs = "nsgs", "with W assembled on one rank: plain Gauss-Seidel in the order of the contacts";
+        Nncg = "nncg", "with W assembled on one rank: Gauss-Seidel accelerated by a nonlinear conjugate gradient";
+        ProxNewton = "prox-newton",
+            "with W assembled on one rank: proximal points by a nonsmooth Newton method, for stacks on which sweeps stall";
+    }
 }
+choices_or_none!(
+    Method,
+    "coloured",
+    "the coloured sweep, on all ranks and threads: for problems of any size"
+);
 
 impl Method {
-    pub const ALL: [Method; 4] = [Method::Auto, Method::Nsgs, Method::Nncg, Method::ProxNewton];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Method::Auto => "auto",
-            Method::Nsgs => "nsgs",
-            Method::Nncg => "nncg",
-            Method::ProxNewton => "prox-newton",
-        }
-    }
-
     pub fn by_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|method| method.name() == name)
+        Self::ALL.iter().copied().find(|method| method.name() == name)
     }
 }
 

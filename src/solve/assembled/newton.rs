@@ -1,22 +1,24 @@
-//! Proximal points, each by a nonsmooth Newton method with a sparse factorisation: for problems on which Gauss–Seidel stalls.
+//! Proximal points, each by a nonsmooth Newton method with a sparse factorisation: for problems on which
+//! Gauss–Seidel stalls.
 //!
-//! The outer iteration replaces the problem by regularised ones, whose `W + σ D` is positive definite even where `W` has no full
-//! rank (`D` holds the mean diagonal of each contact's block):
+//! The outer iteration replaces the problem by regularised ones, whose `W + σ D` is positive definite even
+//! where `W` has no full rank (`D` holds the mean diagonal of each contact's block):
 //!
 //! ```text
 //! r_{k+1} solves the contact problem with   u = (W + σ D) r + q − σ D r_k                       (a)
 //! ```
 //!
-//! Its fixed points solve the problem itself. (a) is solved by Newton's method on the function of Alart and Curnier [AlartCurnier1991],
+//! Its fixed points solve the problem itself. (a) is solved by Newton's method on the function of Alart and
+//! Curnier [AlartCurnier1991],
 //!
 //! ```text
 //! y_n = r_n − ρ u_n,   y_t = r_t − ρ u_t
 //! F_n = r_n − max(0, y_n),      F_t = r_t − P_disc(μ max(0, y_n))(y_t)                          (b)
 //! ```
 //!
-//! whose derivative is `A + B (W + σ D)` with 3 × 3 blocks A and B of each contact: the identity and zero where the contact is open (so that
-//! only closed ones are factorised), zero and ρ where it sticks. Steps are shortened until ‖F‖ falls; where that does not
-//! help, σ grows and a few sweeps move the start.
+//! whose derivative is `A + B (W + σ D)` with 3 × 3 blocks A and B of each contact: the identity and zero
+//! where the contact is open (so that only closed ones are factorised), zero and ρ where it sticks. Steps are
+//! shortened until ‖F‖ falls; where that does not help, σ grows and a few sweeps move the start.
 
 use super::factor::{FactorError, Lu, Pattern};
 use super::gauss_seidel::GaussSeidel;
@@ -79,7 +81,8 @@ pub fn prox_newton(system: &ContactSystem, progress: &mut Progress, budget: Budg
     }
 }
 
-/// How σ changes: down while proximal points are found, up where they are not, and not down again to where that was for a while.
+/// How σ changes: down while proximal points are found, up where they are not, and not down again to where
+/// that was for a while.
 struct Schedule {
     sigma: f64,
     /// Where it failed last, and for how many more proximal points it stays above.
@@ -150,7 +153,8 @@ impl<'a> Newton<'a> {
         }
     }
 
-    /// Newton's method on (a). Returns the steps made; none if it does not converge. The true error is measured after every step, and ends it when small enough.
+    /// Newton's method on (a). Returns the steps made; none if it does not converge. The true error is
+    /// measured after every step, and ends it when small enough.
     fn proximal_point(
         &mut self,
         progress: &mut Progress,

@@ -1,5 +1,5 @@
-//! Contact problems as files state them: the local form in impulses, the global form in velocities too, and from both
-//! the [`ContactSystem`] that is solved.
+//! Contact problems as files state them: the local form in impulses, the global form in velocities too, and
+//! from both the [`ContactSystem`] that is solved.
 //!
 //! ```text
 //! local                                     global
@@ -8,13 +8,15 @@
 //!                                             u = Hᵀ v + w
 //! ```
 //!
-//! with the law of [`super`] on u and r; the rows with λ need not be there. From the global form, with `K = [M G; Gᵀ 0]`,
+//! with the law of [`super`] on u and r; the rows with λ need not be there. From the global form, with `K =
+//! [M G; Gᵀ 0]`,
 //!
 //! ```text
 //! W = Hᵀ (K⁻¹)_vv H,      q = Hᵀ (K⁻¹ [f; −b])_v + w
 //! ```
 //!
-//! one connected part of `K` after the other: for rigid bodies these are 6 × 6, and nothing larger is ever factorised.
+//! one connected part of `K` after the other: for rigid bodies these are 6 × 6, and nothing larger is ever
+//! factorised.
 
 use super::blocks::BlockMatrix;
 use super::factor::{FactorError, Lu, Pattern};

@@ -2,7 +2,8 @@
 
 use thiserror::Error;
 
-/// A sparse matrix by rows: the entries of row `i` are `starts[i]..starts[i + 1]`, ascending by column, none twice.
+/// A sparse matrix by rows: the entries of row `i` are `starts[i]..starts[i + 1]`, ascending by column, none
+/// twice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sparse {
     pub rows: usize,

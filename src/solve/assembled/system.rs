@@ -4,7 +4,8 @@ use super::blocks::BlockMatrix;
 use crate::geometry::Vec3;
 use crate::law::coulomb::natural_map;
 
-/// `u = W r + q`, one cone for each contact. Contact order is (n, t, s); in two dimensions s is there and stays zero.
+/// `u = W r + q`, one cone for each contact. Contact order is (n, t, s); in two dimensions s is there and
+/// stays zero.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ContactSystem {
     /// 2 or 3: what was given.
@@ -14,7 +15,8 @@ pub struct ContactSystem {
     pub free: Vec<Vec3>,
     /// μ of each contact, ≥ 0.
     pub friction: Vec<f64>,
-    /// How well each contact's velocity is known, if the error is to be that of the time step: see [`ContactSystem::error`].
+    /// How well each contact's velocity is known, if the error is to be that of the time step: see
+    /// [`ContactSystem::error`].
     pub noise: Option<Vec<f64>>,
 }
 
@@ -29,8 +31,9 @@ impl ContactSystem {
     /// sqrt( Σ ‖ r − P_K( r − û ) ‖² ) / max( ‖q‖, ‖r‖, ‖u‖ )          (not divided where that is zero)
     /// ```
     ///
-    /// in two and three dimensions alike [Acary2018]. Infinite if it is not a number. With `noise` as [`crate::solve::residual`] has it:
-    /// a term within the noise counts as zero, and below the bar only contacts count that act or would close.
+    /// in two and three dimensions alike [Acary2018]. Infinite if it is not a number. With `noise` as
+    /// [`crate::solve::residual`] has it: a term within the noise counts as zero, and below the bar only
+    /// contacts count that act or would close.
     pub fn error(&self, impulses: &[[f64; 3]], velocities: &mut [Vec3]) -> f64 {
         self.delassus.velocities(&self.free, impulses, velocities);
         let [mut error, mut free, mut impulse, mut velocity] = [0.0; 4];

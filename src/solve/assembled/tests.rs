@@ -22,8 +22,8 @@ impl Numbers {
     }
 }
 
-/// Bodies in a chain that touch their neighbours and a floor at random points with random normals: in global form. Several contacts
-/// between two bodies make W singular.
+/// Bodies in a chain that touch their neighbours and a floor at random points with random normals: in global
+/// form. Several contacts between two bodies make W singular.
 pub fn heap_problem(contacts: usize, dimension: usize, seed: u64) -> GlobalProblem {
     let mut numbers = Numbers(seed);
     let freedoms = if dimension == 3 { 6 } else { 3 };
@@ -92,7 +92,8 @@ fn dense(matrix: &Sparse) -> DMatrix<f64> {
 
 const BUDGET: Budget = Budget { tolerance: 1e-10, sweeps: 200_000 };
 
-/// Newton and its fallback solve what plain sweeps may not; all of them satisfy the law contact by contact, measured anew here.
+/// Newton and its fallback solve what plain sweeps may not; all of them satisfy the law contact by contact,
+/// measured anew here.
 #[test]
 fn every_solver_satisfies_the_law() {
     for (contacts, dimension) in [(1, 3), (7, 3), (40, 3), (1, 2), (9, 2), (40, 2)] {
@@ -100,7 +101,7 @@ fn every_solver_satisfies_the_law() {
             let problem = heap_problem(contacts, dimension, seed);
             let system = problem.assemble().unwrap();
             let (h, m) = (dense(&problem.h), dense(&problem.m));
-            for method in Method::ALL {
+            for &method in Method::ALL {
                 let outcome = solve(&system, method, BUDGET, None);
                 assert!(
                     outcome.converged,
@@ -154,7 +155,7 @@ fn a_box_on_a_plane_has_a_closed_form() {
             bilateral: None,
         };
         let expected = (push - friction).max(0.0);
-        for method in Method::ALL {
+        for &method in Method::ALL {
             let outcome = solve(&problem.assemble().unwrap(), method, BUDGET, None);
             assert!(outcome.converged, "{}", method.name());
             let v = problem.recover(&ContactSystem::flatten(&outcome.impulses, 3)).unwrap().velocities;
@@ -167,7 +168,8 @@ fn a_box_on_a_plane_has_a_closed_form() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// W and q of the sparse elimination against dense matrices, with and without bilateral constraints, M not block diagonal.
+    /// W and q of the sparse elimination against dense matrices, with and without bilateral constraints, M
+    /// not block diagonal.
     #[test]
     fn elimination_agrees_with_dense_matrices(seed: u64, constraints in 0usize..4, couplings in 0usize..20) {
         let mut problem = heap_problem(9, 3, seed);
@@ -219,7 +221,8 @@ proptest! {
     }
 }
 
-/// The local form with V, R and s has λ eliminated: the velocity of any impulses is the same with λ and without.
+/// The local form with V, R and s has λ eliminated: the velocity of any impulses is the same with λ and
+/// without.
 #[test]
 fn local_constraints_are_eliminated() {
     let mut numbers = Numbers(3);
@@ -274,7 +277,7 @@ fn problems_with_nothing_to_do() {
     open.w.iter_mut().step_by(3).for_each(|value| *value = 50.0);
     for problem in [empty, open] {
         let system = problem.assemble().unwrap();
-        for method in Method::ALL {
+        for &method in Method::ALL {
             let outcome = solve(&system, method, BUDGET, None);
             assert!(outcome.converged && outcome.sweeps == 0, "{}", method.name());
             assert!(outcome.impulses.iter().flatten().all(|&value| value == 0.0));
@@ -284,7 +287,7 @@ fn problems_with_nothing_to_do() {
 
 #[test]
 fn names_find_their_methods() {
-    for method in Method::ALL {
+    for &method in Method::ALL {
         assert_eq!(Method::by_name(method.name()), Some(method));
     }
     assert_eq!(Method::by_name("newton"), None);

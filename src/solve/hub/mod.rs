@@ -1,6 +1,7 @@
 //! Contacts of machines: one phase at the end of each sweep, in the order of their keys, on one rank.
 //!
-//! All bodies of a machine share its independent velocities `v_u`. With `J` the velocity of a contact point by `v_u` (27),
+//! All bodies of a machine share its independent velocities `v_u`. With `J` the velocity of a contact point
+//! by `v_u` (27),
 //!
 //! ```text
 //! V   = J₂ v_u₂ − J₁ v_u₁ + (bodies as elsewhere) + given          each end a machine, a body, or something that moves as it likes
@@ -8,10 +9,11 @@
 //! v_u += M_red⁻¹ Jᵀ Δr
 //! ```
 //!
-//! Each impulse is felt at every other contact of the machine, so colours are of no use here. The local law is always solved
-//! exactly: a handful of contacts, strongly coupled.
+//! Each impulse is felt at every other contact of the machine, so colours are of no use here. The local law
+//! is always solved exactly: a handful of contacts, strongly coupled.
 //!
-//! A direction in which neither end can give way has `W_nn = 0`; such a point cannot carry an impulse and is left out.
+//! A direction in which neither end can give way has `W_nn = 0`; such a point cannot carry an impulse and is
+//! left out.
 
 mod row;
 

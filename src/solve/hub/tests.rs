@@ -1,5 +1,6 @@
-//! The hub against dense matrices that are written down here once more, with contacts of every kind: machine and machine, both ends on
-//! one machine, machine and body, machine and something that moves as it likes, and a machine without freedom.
+//! The hub against dense matrices that are written down here once more, with contacts of every kind: machine
+//! and machine, both ends on one machine, machine and body, machine and something that moves as it likes, and
+//! a machine without freedom.
 
 use super::*;
 use crate::geometry::Mat3;
@@ -40,7 +41,8 @@ fn key(index: u64) -> ManifoldKey {
     ManifoldKey { bodies: [BodyId(index), BodyId(100 + index)], parts: [0, 0] }
 }
 
-/// Every pair of ends that can occur, two points each. All at rest satisfies the law, so that there is a solution.
+/// Every pair of ends that can occur, two points each. All at rest satisfies the law, so that there is a
+/// solution.
 fn hub(seed: u64) -> Hub {
     let mut random = Random(seed);
     let machines = FREEDOM.map(|nu| {

@@ -1,4 +1,5 @@
-//! How far eight manifolds at a time are from the contact law: the terms of [`residual`](crate::solve::residual).
+//! How far eight manifolds at a time are from the contact law: the terms of
+//! [`residual`](crate::solve::residual).
 
 use super::super::block::{Block, Row, Weights};
 use super::super::problem::Twist;
@@ -8,7 +9,8 @@ use crate::lanes::{F64x8, Isa, LANES, Lanes, Vectors, for_each_isa};
 use crate::law::coulomb;
 use std::hint::black_box;
 
-/// What a measurement finds at eight manifolds: by lane the sums over points of ‖F‖², ‖q‖², ‖r‖², ‖u‖², weighted, and the square of the largest error as a velocity.
+/// What a measurement finds at eight manifolds: by lane the sums over points of ‖F‖², ‖q‖², ‖r‖², ‖u‖²,
+/// weighted, and the square of the largest error as a velocity.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Terms {
     pub sums: [F64x8; 4],
@@ -23,7 +25,8 @@ impl Terms {
     }
 }
 
-/// By lane the sums of all, each number rounded by its pivot ([`Grid`](decomposition::Grid)), and the largest error.
+/// By lane the sums of all, each number rounded by its pivot ([`Grid`](decomposition::Grid)), and the largest
+/// error.
 pub fn add_rounded(terms: &[Terms], pivots: &[f64; 4]) -> Terms {
     // SAFETY: nothing but references.
     unsafe { add_rounded_all(terms, pivots) }
@@ -51,8 +54,8 @@ unsafe fn add_rounded_lanes<I: Isa<N>, const N: usize>(terms: &[Terms], pivots: 
 }
 
 for_each_isa! {
-    /// Notes at each row what measurements ask for: how fast its points would move if no impulse acted. `rows` and `weights` are those of all blocks
-    /// of the problem.
+    /// Notes at each row what measurements ask for: how fast its points would move if no impulse acted.
+    /// `rows` and `weights` are those of all blocks of the problem.
     ///
     /// # Safety
     /// No other thread touches the weights of `blocks` meanwhile; lines and rows lie inside the arrays.
@@ -108,10 +111,12 @@ unsafe fn motions<I: Isa<N>, const N: usize>(
 }
 
 for_each_isa! {
-    /// The terms of the residual ([`residual`](crate::solve::residual)) of each block, in the scaled measure or in FCLib's.
+    /// The terms of the residual ([`residual`](crate::solve::residual)) of each block, in the scaled measure
+    /// or in FCLib's.
     ///
     /// # Safety
-    /// Lines are places in the array of velocities; `rows` and `weights` are those of all blocks of the problem.
+    /// Lines are places in the array of velocities; `rows` and `weights` are those of all blocks of the
+    /// problem.
     pub unsafe fn measure_all(
         blocks: &[Block],
         rows: &[Row],

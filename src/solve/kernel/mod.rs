@@ -1,4 +1,5 @@
-//! What is done to a block: coefficients, visits, measurement. As many manifolds at a time as a register has lanes, the same bits on every instruction set.
+//! What is done to a block: coefficients, visits, measurement. As many manifolds at a time as a register has
+//! lanes, the same bits on every instruction set.
 //!
 //! Visiting a contact point, with everything else as it stands:
 //!
@@ -8,8 +9,9 @@
 //! v  += M⁻¹ H (r' − r)
 //! ```
 //!
-//! In the *projected* form of Coulomb's law r' is one projected step, in the *exact* form the solution of the point's own problem; so
-//! it is in the projected form for manifolds with a point whose normal and tangent are strongly coupled.
+//! In the *projected* form of Coulomb's law r' is one projected step, in the *exact* form the solution of the
+//! point's own problem; so it is in the projected form for manifolds with a point whose normal and tangent
+//! are strongly coupled.
 
 use super::block::{Block, Frames, Points, Row, Weights};
 use super::end::delassus_of_body;
@@ -51,7 +53,8 @@ pub use momentum::{Ahead, extrapolate_velocities};
 
 for_each_isa! {
     /// # Safety
-    /// No other thread touches the movable bodies or the rows of `blocks` meanwhile; lines and rows lie inside the arrays.
+    /// No other thread touches the movable bodies or the rows of `blocks` meanwhile; lines and rows lie
+    /// inside the arrays.
     pub unsafe fn visit_all(blocks: &[Block], shared: &Shared, visit: Visit) = visit_blocks
 }
 
@@ -232,7 +235,8 @@ fn relative_velocity<const N: usize>(
     [n.dot_and(relative, points.bias), t.dot(relative), s.dot(relative)]
 }
 
-/// The local law of a block: numbers and not functions, since a function passed on would not be compiled for the instruction set.
+/// The local law of a block: numbers and not functions, since a function passed on would not be compiled for
+/// the instruction set.
 const PROJECTED: u8 = 0;
 const EXACT: u8 = 1;
 /// Projected, and exact in the strongly coupled lanes.
@@ -320,7 +324,8 @@ fn projected<const N: usize>(
     coulomb::projected(frames.friction, &points.impulse, velocity, &points.steps())
 }
 
-/// Lane by lane, of those asked for: the local problem has cases. Rebuilds the Delassus block from the bodies.
+/// Lane by lane, of those asked for: the local problem has cases. Rebuilds the Delassus block from the
+/// bodies.
 #[inline(never)]
 fn exact<const N: usize>(
     frames: &Frames<N>,
@@ -348,8 +353,9 @@ fn exact<const N: usize>(
     impulse
 }
 
-/// The coefficients of all rows of `blocks`; `rows` and `weights` begin with the first block's. `weights` come with ones where there is a
-/// point and zeros where there is none. `inertia` is that of [`super::Blocks`].
+/// The coefficients of all rows of `blocks`; `rows` and `weights` begin with the first block's. `weights`
+/// come with ones where there is a point and zeros where there is none. `inertia` is that of
+/// [`super::Blocks`].
 pub fn prepare(blocks: &mut [Block], rows: &mut [Row], weights: &mut [Weights], inertia: &[Inertia]) {
     // SAFETY: blocks have lines of that list.
     unsafe { prepare_all(blocks, rows, weights, inertia) }
@@ -400,8 +406,8 @@ unsafe fn prepare_blocks<I: Isa<N>, const N: usize>(
     }
 }
 
-/// The entries nn, tn, sn, tt, ts, ss of `W_αα`: with `u_k = arm × axis_k`, `W_kl = Σ (δ_kl / m + u_k · I⁻¹ u_l)`. Where `present` is zero, zero:
-/// the arms are zero there already.
+/// The entries nn, tn, sn, tt, ts, ss of `W_αα`: with `u_k = arm × axis_k`, `W_kl = Σ (δ_kl / m + u_k · I⁻¹
+/// u_l)`. Where `present` is zero, zero: the arms are zero there already.
 #[inline(always)]
 fn delassus<const N: usize>(
     frames: &Frames<N>,

@@ -1,5 +1,5 @@
-//! A sweep with momentum: each point's impulse goes on its way just before the point is visited, while it is in registers anyway.
-//! What [`accelerate`](crate::solve::accelerate) asks for.
+//! A sweep with momentum: each point's impulse goes on its way just before the point is visited, while it is
+//! in registers anyway. What [`accelerate`](crate::solve::accelerate) asks for.
 //!
 //! ```text
 //! y    = r + d,     r' = visit(y),     d ← b (r' − r) + c (r' − y)

@@ -12,7 +12,8 @@ use crate::law::Kind;
 use crate::law::coulomb::is_strongly_coupled;
 use crate::scene::{BodyId, ManifoldKey};
 
-/// Bodies with full inertia tensors in a random network, one in eight of them fixed, one in six manifolds without friction.
+/// Bodies with full inertia tensors in a random network, one in eight of them fixed, one in six manifolds
+/// without friction.
 fn problem(bodies: usize, manifolds: usize) -> Problem {
     let mut random = Random::new(7, 0);
     let mut number = || random.between(-1.0, 1.0);
@@ -265,7 +266,8 @@ fn lanes_measure_what_the_meter_measures() {
     }
 }
 
-/// What was measured before decides how sums are rounded, and so must not be trusted where they have become much larger or smaller.
+/// What was measured before decides how sums are rounded, and so must not be trusted where they have become
+/// much larger or smaller.
 #[test]
 fn a_ruler_notices_that_all_is_of_another_size() {
     let team = Team::alone();

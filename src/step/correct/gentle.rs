@@ -7,7 +7,8 @@
 //! 0 ≤ w_n + max(g, 0) / h   ⊥ p ≥ 0      elsewhere: pushing out here must not push in there
 //! ```
 //!
-//! moves bodies by `h w`. Velocities, and with them momentum and kinetic energy, are not touched: nothing is thrown apart.
+//! moves bodies by `h w`. Velocities, and with them momentum and kinetic energy, are not touched: nothing is
+//! thrown apart.
 
 use super::{Shifts, at_rest};
 use crate::scene::Physics;
@@ -25,7 +26,8 @@ const OPTIONS: Options = Options {
     acceleration: Acceleration::None,
 };
 
-/// Penetration beyond the slop, by the slop, for which nothing is done: what is removed by a share in each step would never be gone.
+/// Penetration beyond the slop, by the slop, for which nothing is done: what is removed by a share in each
+/// step would never be gone.
 const NEGLIGIBLE: f64 = 1e-3;
 
 /// What is added to the normal displacement velocity at a gap.
@@ -38,7 +40,8 @@ fn bias(gap: f64, physics: &Physics) -> f64 {
     }
 }
 
-/// None if nothing is to be done anywhere. `blocks` are those of the step's problem, if it was solved in some. Collective.
+/// None if nothing is to be done anywhere. `blocks` are those of the step's problem, if it was solved in
+/// some. Collective.
 pub fn correct(contacts: &mut ContactProblem, blocks: Option<Blocks>, physics: &Physics) -> Option<Shifts> {
     if physics.penetration_correction == 0.0 {
         return None;

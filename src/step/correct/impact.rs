@@ -1,15 +1,17 @@
 //! Impacts at their own time within a step, where overlap is limited.
 //!
-//! Moreau's scheme lets an impulse act from `q_m` on, whenever in the step the surfaces met, and compares velocities at the ends of the step. Both
-//! are first order: bodies sink in, and bounces shift by about a step each. Here each contact point is looked at as if nothing
-//! else touched: its gap goes along the parabola through the gap at `q_m` with the speeds `V⁻` at the start of the step and `V_free`
-//! at its end. With `a = (V_free − V⁻)/h` the surfaces meet after a time `s`, at the speed `V*`:
+//! Moreau's scheme lets an impulse act from `q_m` on, whenever in the step the surfaces met, and compares
+//! velocities at the ends of the step. Both are first order: bodies sink in, and bounces shift by about a
+//! step each. Here each contact point is looked at as if nothing else touched: its gap goes along the
+//! parabola through the gap at `q_m` with the speeds `V⁻` at the start of the step and `V_free` at its end.
+//! With `a = (V_free − V⁻)/h` the surfaces meet after a time `s`, at the speed `V*`:
 //!
 //! ```text
 //! g_n + s V⁻ + a s²/2 = 0,     V* = V⁻ + a s = −√(V⁻² − 2 a g_n),     g_n = g_m − (1 − θ) h V⁻
 //! ```
 //!
-//! Afterwards it flies on with `−e V*`, or stays if that would bring it back in this step. The law of the contact problem becomes
+//! Afterwards it flies on with `−e V*`, or stays if that would bring it back in this step. The law of the
+//! contact problem becomes
 //!
 //! ```text
 //! 0 ≤ V + bias ⊥ r ≥ 0,     bias = e V* − a (h − s) if it flies on, 0 if it stays
@@ -22,9 +24,9 @@
 //! p = −(1 + e) V* of the impact,                 p' = e V* − a (h − s) if it stays, of what holds it afterwards
 //! ```
 //!
-//! the points of a manifold that close in the step with one `s` and one τ, those of their mean; those that were closed all the time have none.
-//! With θ = ½ a bouncing ball is exact at the ends of steps. What curved motions and contacts that hinder each other leave is the business of
-//! [`super::project`].
+//! the points of a manifold that close in the step with one `s` and one τ, those of their mean; those that
+//! were closed all the time have none. With θ = ½ a bouncing ball is exact at the ends of steps. What curved
+//! motions and contacts that hinder each other leave is the business of [`super::project`].
 
 use super::{Shifts, at_rest};
 use crate::scene::Physics;
@@ -56,8 +58,8 @@ pub struct Impact {
 }
 
 impl Flight {
-    /// Of points that strike together. With a time for each of them, two corners that strike in one step an instant apart would tilt their
-    /// body a hundred times as much as it was tilted, impact after impact.
+    /// Of points that strike together. With a time for each of them, two corners that strike in one step an
+    /// instant apart would tilt their body a hundred times as much as it was tilted, impact after impact.
     pub fn mean(flights: &[Flight]) -> Option<Flight> {
         let first = flights.first()?;
         let mean = |value: fn(&Flight) -> f64| flights.iter().map(value).sum::<f64>() / flights.len() as f64;
@@ -187,7 +189,8 @@ mod tests {
                 for acceleration in [-40.0, -9.81, 0.0, 15.0] {
                     for restitution in [0.0, 0.4, 1.0] {
                         let wanted = exact(gap, before, acceleration, restitution, 1e-3);
-                        // Several impacts within the step end at rest, which the exact motion reaches only later.
+                        // Several impacts within the step end at rest, which the exact motion reaches only
+                        // later.
                         if wanted.0.is_nan() || (gap == 0.0 && before == 0.0) {
                             continue;
                         }

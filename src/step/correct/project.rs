@@ -1,14 +1,15 @@
 //! No overlap deeper than a limit at the end of a step: bodies are moved apart, in positions only.
 //!
-//! Impacts at their own times ([`super::impact`]) leave little: what curved motions, contacts that hinder each other, and bodies that overlap from
-//! the start bring. Where a limit `L` is set, contacts are looked for again at `q_{n+1}`, and while there is one with `g < −L` all bodies
-//! move by the displacements `d` of
+//! Impacts at their own times ([`super::impact`]) leave little: what curved motions, contacts that hinder
+//! each other, and bodies that overlap from the start bring. Where a limit `L` is set, contacts are looked
+//! for again at `q_{n+1}`, and while there is one with `g < −L` all bodies move by the displacements `d` of
 //!
 //! ```text
 //! 0 ≤ d_n + g + L/2 ⊥ p ≥ 0      no friction, masses as weights: the nearest such place, linearised at q_{n+1}
 //! ```
 //!
-//! then gaps and Jacobians are taken anew. Half of `L` is left, so that a body at rest stays in contact. Velocities do not change.
+//! then gaps and Jacobians are taken anew. Half of `L` is left, so that a body at rest stays in contact.
+//! Velocities do not change.
 
 use super::{Shifts, apply, at_rest, machine_displacements};
 use crate::geometry::Vec3;

@@ -1,8 +1,9 @@
 //! How grains and machines share a step.
 //!
-//! A [`Coupling`] gets the contact problem of a step, machines and grains at the positions of their contacts, and gives velocities and
-//! impulses. [`Monolithic`] solves one problem over all of them. A scheme that solves grains and machines in turns tries a step and takes
-//! it back by [`super::Stepper::snapshot`] and [`super::Stepper::take_back`].
+//! A [`Coupling`] gets the contact problem of a step, machines and grains at the positions of their contacts,
+//! and gives velocities and impulses. [`Monolithic`] solves one problem over all of them. A scheme that
+//! solves grains and machines in turns tries a step and takes it back by [`super::Stepper::snapshot`] and
+//! [`super::Stepper::take_back`].
 
 mod monolithic;
 

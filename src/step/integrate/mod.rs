@@ -1,5 +1,5 @@
-//! Time integrators: where contacts are looked for, the free motion and the effective mass, what biases a contact, and how positions
-//! follow from the solved velocities, for grains and machines alike.
+//! Time integrators: where contacts are looked for, the free motion and the effective mass, what biases a
+//! contact, and how positions follow from the solved velocities, for grains and machines alike.
 //!
 //! A step asks its [`Integrator`] in this order:
 //!
@@ -36,8 +36,8 @@ pub struct Clock {
 pub struct Approach {
     /// From the start of the step to where contacts are looked for, and from there to its end, s.
     pub durations: [f64; 2],
-    /// How long a gap that is open there takes to close at the velocity of the contact law, s: `g / closing` is the bias of the
-    /// predictive law.
+    /// How long a gap that is open there takes to close at the velocity of the contact law, s: `g / closing`
+    /// is the bias of the predictive law.
     pub closing: f64,
 }
 
@@ -55,11 +55,12 @@ pub trait Integrator: Send + Sync {
     /// Free bodies move to where their contacts are looked for.
     fn predict(&self, bodies: &mut [Body], clock: &Clock);
 
-    /// By body: inverse masses of the contact problem, and the velocity at the end of the step if nothing touches. Bodies that are not
-    /// free have none, and their own velocity.
+    /// By body: inverse masses of the contact problem, and the velocity at the end of the step if nothing
+    /// touches. Bodies that are not free have none, and their own velocity.
     fn free_motions(&self, bodies: &[Body], gravity: &Vec3, clock: &Clock) -> Vec<(Inertia, Twist)>;
 
-    /// Free bodies take over the solved velocities and move to the end of the step. `moved` may have more entries than there are bodies.
+    /// Free bodies take over the solved velocities and move to the end of the step. `moved` may have more
+    /// entries than there are bodies.
     fn finish(&self, bodies: &mut [Body], moved: &Moved, clock: &Clock);
 
     /// A machine moves to where its contacts are looked for; what the contact solve needs of it there.
@@ -69,7 +70,8 @@ pub trait Integrator: Send + Sync {
         clock: &Clock,
     ) -> Result<&'m ReducedOperators, MultibodyError>;
 
-    /// A machine takes over the solved velocities and moves to the end of the step; `shift` moves positions alone, and may be empty.
+    /// A machine takes over the solved velocities and moves to the end of the step; `shift` moves positions
+    /// alone, and may be empty.
     fn finish_machine(
         &self,
         multibody: &mut Multibody,

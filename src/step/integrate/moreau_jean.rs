@@ -1,15 +1,16 @@
-//! Moreau and Jean's scheme, (28)–(30): contacts at `q_m = q_n + (1 − θ) h v_n`, forces there, `q_{n+1} = q_m + θ h v_{n+1}`.
+//! Moreau and Jean's scheme, (28)–(30): contacts at `q_m = q_n + (1 − θ) h v_n`, forces there, `q_{n+1} = q_m
+//! + θ h v_{n+1}`.
 //!
-//! Orientation is a unit quaternion, moved by the exponential map. Rotation carries the angular momentum `L`, not the
-//! angular velocity, from step to step: without torque it stays the same to the last bit. The angular velocity that belongs to it is
-//! taken in the middle of the coming motion,
+//! Orientation is a unit quaternion, moved by the exponential map. Rotation carries the angular momentum `L`,
+//! not the angular velocity, from step to step: without torque it stays the same to the last bit. The angular
+//! velocity that belongs to it is taken in the middle of the coming motion,
 //!
 //! ```text
 //! ω = I(q*)⁻¹ L,    q* = exp(½ h ω) q_m        (two rounds of this fixed point)
 //! ```
 //!
-//! which is the gyroscopic term of `f` in (28) to second order. The inverse inertia of the contact problem is `I(q*)⁻¹` too, so that
-//! impulses change `L` by exactly their moments.
+//! which is the gyroscopic term of `f` in (28) to second order. The inverse inertia of the contact problem is
+//! `I(q*)⁻¹` too, so that impulses change `L` by exactly their moments.
 
 use super::{Approach, Clock, Integrator, Moved, moved};
 use crate::geometry::{Mat3, Quat, Vec3};

@@ -12,7 +12,8 @@ pub fn predict_prescribed(bodies: &mut [Body], motions: &[Prescribed], approach:
             let (now, then) = (motion(time), motion(time + clock.time_step));
             let turn = then.rotation * now.rotation.inverse();
             body.pose = now;
-            // The mean velocity until contacts are next looked for: gaps then close exactly as the motion says.
+            // The mean velocity until contacts are next looked for: gaps then close exactly as the motion
+            // says.
             body.velocity = (then.position - now.position) / clock.time_step;
             body.angular_velocity = turn.scaled_axis() / clock.time_step;
         }

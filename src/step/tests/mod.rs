@@ -188,7 +188,8 @@ fn a_boulder_takes_its_contacts_to_the_hub_phase() {
     }
 }
 
-/// A ball that bounces with a limit of overlap: exactly where it should be at every end of a step, though a step is as long as 3 cm of its way.
+/// A ball that bounces with a limit of overlap: exactly where it should be at every end of a step, though a
+/// step is as long as 3 cm of its way.
 #[test]
 fn a_bouncing_ball_with_a_limit_of_overlap_keeps_its_times() {
     let (radius, drop, restitution, gravity) = (0.1, 0.5, 0.8, 9.81);

@@ -1,7 +1,7 @@
 //! The JSON Schema of a case file, from the key lists: editors complete and explain keys with it.
 //!
-//! Draft 2020-12. It says what can be said of single values (kinds, ranges, words, required keys, excluding keys); what
-//! must hold between values is checked by the reader alone.
+//! Draft 2020-12. It says what can be said of single values (kinds, ranges, words, required keys, excluding
+//! keys); what must hold between values is checked by the reader alone.
 
 use crate::input::language::keys::{Alternative, Key, Kind, Need, Range, Section, Variant};
 use crate::input::sections::CASE;
@@ -44,7 +44,8 @@ fn section_schema(section: &Section) -> Map<String, Value> {
     Map::from_iter([("description".to_string(), json!(about)), ("oneOf".to_string(), json!(cases))])
 }
 
-/// An object with these keys and no others; the tag of a variant is one word, required unless it is the default.
+/// An object with these keys and no others; the tag of a variant is one word, required unless it is the
+/// default.
 fn object<'a>(
     keys: impl Iterator<Item = &'a Key>,
     tag: Option<(&str, &Variant, bool)>,

@@ -1,0 +1,83 @@
+//! The columns of `series.csv`: the solve of each step, energies and momenta, forces on walls and tools,
+//! watched regions.
+
+use super::Value::{Integer, Real, Vector};
+use super::{Group, entry, numbered, single};
+
+pub(super) static GROUPS: [Group; 3] = [
+    single(&[
+        entry("step", "", "steps made", Integer(|now, _| now.report.step)),
+        entry("time", "s", "at the end of the step", Real(|now, _| now.report.time)),
+        entry("manifolds", "", "pairs of bodies in contact", Integer(|now, _| now.report.manifolds)),
+        entry("contact_points", "", "of all pairs", Integer(|now, _| now.report.contact_points)),
+        entry("sweeps", "", "that the solve took", Integer(|now, _| now.report.sweeps as u64)),
+        entry(
+            "converged",
+            "",
+            "1 if it met the tolerance, 0 otherwise",
+            Integer(|now, _| u64::from(now.report.converged)),
+        ),
+        entry(
+            "residual",
+            "",
+            "natural map, in the measure of the case",
+            Real(|now, _| now.report.residual.natural_map),
+        ),
+        entry(
+            "worst_velocity_error",
+            "m/s",
+            "largest violation of the contact law at a point",
+            Real(|now, _| now.report.residual.worst_velocity),
+        ),
+        entry("worst_penetration", "m", "deepest overlap", Real(|now, _| now.report.worst_penetration)),
+        entry("kinetic_energy", "J", "of all free bodies", Real(|now, _| now.observed.kinetic_energy)),
+        entry(
+            "potential_energy",
+            "J",
+            "of their weight, zero at the origin",
+            Real(|now, _| now.observed.potential_energy),
+        ),
+        entry("momentum", "kg m/s", "of all free bodies", Vector(|now, _| now.observed.momentum)),
+        entry(
+            "angular_momentum",
+            "kg m²/s",
+            "about the origin",
+            Vector(|now, _| now.observed.angular_momentum),
+        ),
+    ]),
+    Group {
+        members: |layout, _| {
+            let statics = &layout.scene.state.statics;
+            numbered(statics.iter().map(|body| layout.scene.model.groups[body.group as usize].as_str()))
+        },
+        entries: &[entry(
+            "force/NAME",
+            "N",
+            "of contacts on each fixed or kinematic body, mean over the step",
+            Vector(|now, at| now.observed.forces[at.member]),
+        )],
+    },
+    Group {
+        members: |layout, _| numbered(layout.case.regions.iter().map(|region| region.name.as_str())),
+        entries: &[
+            entry(
+                "region/NAME.solid_fraction",
+                "",
+                "volume of grains by volume of the region",
+                Real(|now, at| now.observed.regions[at.member].solid_fraction),
+            ),
+            entry(
+                "region/NAME.coordination",
+                "",
+                "bodies that press on a grain, mean over its grains",
+                Real(|now, at| now.observed.regions[at.member].coordination),
+            ),
+            entry(
+                "region/NAME.grains",
+                "",
+                "grains whose centres are in the region",
+                Integer(|now, at| now.observed.regions[at.member].grains),
+            ),
+        ],
+    },
+];
