@@ -34,8 +34,7 @@ demo: build ## A tamping machine works in ballast on 2 ranks, with a report at t
 
 test: setup lint ## All tests: units, physics, ranks, case files, files read by VTK
 	cargo build --bins
-	@set -o pipefail; $(RUN_AS_ROOT) cargo test --workspace --no-fail-fast 2>&1 | tee target/test.log
-	@awk '/^test result/ { gsub(";", ""); for (k = 1; k <= NF; k++) { if ($$k == "passed") p += $$(k-1); if ($$k == "failed") f += $$(k-1) } } END { print p " passed, " f " failed" }' target/test.log
+	@jobs/test.sh
 
 lint:
 	cargo fmt --all -- --check

@@ -22,8 +22,8 @@ fn main() {
     }
 }
 
-/// Spheres whose radii are spread evenly on a logarithmic scale over `ratio`, at random places of a cube with the solid
-/// fraction of a settled bed, and two half-spaces.
+/// Spheres whose radii are spread evenly on a logarithmic scale over `ratio`, at random places of a cube with
+/// the solid fraction of a settled bed, and two half-spaces.
 fn broad_phase(ratio: f64, bodies: usize) {
     let mut random = Random(1);
     let radii: Vec<f64> = (0..bodies).map(|_| f64::powf(ratio, random.unit())).collect();
@@ -73,7 +73,8 @@ impl Random {
 
 type Piece = (Convex, Pose);
 
-/// Pairs of stones of 25 vertices, at random orientations, from touching to apart within their bounding spheres.
+/// Pairs of stones of 25 vertices, at random orientations, from touching to apart within their bounding
+/// spheres.
 fn narrow_phase() {
     let mut random = Random(2);
     let stones: Vec<Convex> = (0..40).map(|_| stone(&mut random)).collect();

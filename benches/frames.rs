@@ -1,9 +1,10 @@
 //! Write throughput of frames against plain MPI-IO of as many bytes: `jobs/write-study.sh`, or under mpirun
 //! `frames DIRECTORY [SPHERES]`.
 //!
-//! Every round adds a step to a frame file and writes the same number of bytes with `MPI_File_write_at_all` into another file beside
-//! it, each rank one contiguous block; both end with the bytes handed over alike: with several ranks HDF5 flushes with
-//! `MPI_File_sync`, so the plain file is synchronised, too; with one rank neither is.
+//! Every round adds a step to a frame file and writes the same number of bytes with `MPI_File_write_at_all`
+//! into another file beside it, each rank one contiguous block; both end with the bytes handed over alike:
+//! with several ranks HDF5 flushes with `MPI_File_sync`, so the plain file is synchronised, too; with one
+//! rank neither is.
 
 use breccia::geometry::{Pose, Quat, Shape, Vec3};
 use breccia::output::{BodyField, BodyFile, BodyOptions, Precision, Spheres};
@@ -53,7 +54,8 @@ fn study(directory: &Path, spheres: u64, compression: u8, world: &World) {
     let path = directory.join("frames.vtkhdf");
     let mut frames = BodyFile::create(&path, world, options).expect("a frame file");
     let mut plain = Plain::create(&directory.join("plain.bin"), world);
-    // Every step writes positions and two velocities; ids, groups, radii and topology stand in the first step only.
+    // Every step writes positions and two velocities; ids, groups, radii and topology stand in the first step
+    // only.
     let own = bodies.len() as u64 * 9 * 4;
     let block = vec![1u8; own as usize];
     let first = spheres * rank / size * 36;

@@ -1,7 +1,7 @@
 //! Cost of the machine in one time step, and proof that a step allocates nothing.
 //!
-//! `cargo bench --bench machine`. Measured per step: two loop closures, one reduction, one completion of velocities.
-//! Limits of the project: 20 µs for the 8-body machine with two loops.
+//! `cargo bench --bench machine`. Measured per step: two loop closures, one reduction, one completion of
+//! velocities. Limits of the project: 20 µs for the 8-body machine with two loops.
 
 use breccia::geometry::{Mat3, Vec3};
 use breccia::multibody::{
@@ -43,7 +43,8 @@ fn part(name: &str, mass: f64, half: f64) -> BodySpec {
     BodySpec::new(name, mass, Vec3::zeros(), Mat3::from_diagonal(&Vec3::new(moment, moment, moment)))
 }
 
-/// A tamping unit after [Docquier2020, section 6]: eight bodies, ten coordinates, two planar loops closed by points in space.
+/// A tamping unit after [Docquier2020, section 6]: eight bodies, ten coordinates, two planar loops closed by
+/// points in space.
 fn tamping_unit() -> Multibody {
     let mut builder = MultibodyBuilder::new("tamping unit");
     let at = |x: f64, z: f64| Vec3::new(x, 0.0, z);
@@ -122,8 +123,8 @@ fn step(machine: &mut Multibody, velocities: &mut Vec<f64>, h: f64) {
     machine.finish(velocities).expect("closes");
 }
 
-/// Least and median time of a step in µs over short batches (on a busy computer only the least tells the cost), and the
-/// number of allocations.
+/// Least and median time of a step in µs over short batches (on a busy computer only the least tells the
+/// cost), and the number of allocations.
 fn measure(machine: &mut Multibody, h: f64, steps: usize) -> (f64, f64, usize) {
     let mut velocities = Vec::new();
     for _ in 0..100 {

@@ -1,9 +1,12 @@
-//! The contact solve: nanoseconds per contact point and sweep by size of the problem, with the bytes moved and this machine's bandwidth; sweeps and
-//! time to a residual, with and without acceleration, from zero impulses and from those of the step before.
+//! The contact solve: nanoseconds per contact point and sweep by size of the problem, with the bytes moved
+//! and this machine's bandwidth; sweeps and time to a residual, with and without acceleration, from zero
+//! impulses and from those of the step before.
 //!
-//! `RAYON_NUM_THREADS=1 cargo bench --bench sweep`; with the word `speed` or `residual`, only the former or the latter; with the word `count`, only ten sweeps of one packing,
-//! for callgrind (`jobs/instructions.sh`); with the word `order`, three million points with their bodies in order and in disorder; with the word `error`, where the error of
-//! a solve is. With the word `avx2` by these instructions. Names of states (`final.h5` of a run) are packings to sweep too.
+//! `RAYON_NUM_THREADS=1 cargo bench --bench sweep`; with the word `speed` or `residual`, only the former or
+//! the latter; with the word `count`, only ten sweeps of one packing, for callgrind (`jobs/instructions.sh`);
+//! with the word `order`, three million points with their bodies in order and in disorder; with the word
+//! `error`, where the error of a solve is. With the word `avx2` by these instructions. Names of states
+//! (`final.h5` of a run) are packings to sweep too.
 
 #[path = "packing/errors.rs"]
 mod errors;
@@ -70,7 +73,8 @@ fn speeds(ready: &Ready, problem: &Problem) {
     sweep_speed(problem, LocalLaw::Exact);
 }
 
-/// Three million points: bodies that stand as they were put down, anywhere, and anywhere but with their places known.
+/// Three million points: bodies that stand as they were put down, anywhere, and anywhere but with their
+/// places known.
 fn orders(problem: &Problem) {
     let many = copies(problem, 600);
     for (order, problem) in [
@@ -143,7 +147,8 @@ fn warm_runs(settled: Scene, sinking: Scene) -> Vec<Run> {
     ]
 }
 
-/// Where the error of the velocities is after twenty plain sweeps, from zero impulses and from those of the step before.
+/// Where the error of the velocities is after twenty plain sweeps, from zero impulses and from those of the
+/// step before.
 fn errors_left() {
     let (_, physics) = stones1000(STONES);
     let settled = runs::after(1200, spheres::scene(&spheres::loose()), &physics);
@@ -181,10 +186,12 @@ fn errors_left() {
     }
 }
 
-/// Sweeps wander here, and when they come across a residual of 1e-3 changes with the last bit: one problem says nothing.
+/// Sweeps wander here, and when they come across a residual of 1e-3 changes with the last bit: one problem
+/// says nothing.
 const LOTTERY: &str = "heavy tool on a lattice";
 
-/// Consecutive steps of a run whose problems are solved. Few would be a lottery: whether one needs 60 or 200 sweeps is a matter of rounding.
+/// Consecutive steps of a run whose problems are solved. Few would be a lottery: whether one needs 60 or 200
+/// sweeps is a matter of rounding.
 const STEPS: usize = 10;
 
 const MEASURES: [Measure; 2] = [Measure::Scaled, Measure::Fclib];
@@ -283,8 +290,8 @@ fn time_to_residual(
     println!();
 }
 
-/// The fastest of some solves by each way, in turns: a machine that others use is not always as fast. Sweeps and measurements, without making the
-/// blocks, which every way has to do alike.
+/// The fastest of some solves by each way, in turns: a machine that others use is not always as fast. Sweeps
+/// and measurements, without making the blocks, which every way has to do alike.
 fn solve_in_turns<const WAYS: usize>(problem: &Problem, ways: &[Options; WAYS]) -> [(Solution, f64); WAYS] {
     let colours = colours_of(problem);
     let solved = |options: &Options| {

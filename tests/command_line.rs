@@ -306,18 +306,11 @@ fn signals_leave_whole_files() {
     assert_eq!(stopped_by("TERM", &directory), Some(143));
 }
 
-/// None where there is no mpirun.
-fn mpirun(ranks: usize, case: &Path, out: &Path, more: &[&str]) -> Option<Output> {
+fn mpirun(ranks: usize, case: &Path, out: &Path, more: &[&str]) -> Output {
     let mut command = Command::new("mpirun");
     command.args(["--allow-run-as-root", "--oversubscribe", "-n", &ranks.to_string()]);
     command.arg(env!("CARGO_BIN_EXE_breccia")).arg("run").arg(case).arg("--out").arg(out).args(more);
-    match command.stdin(Stdio::null()).output() {
-        Ok(output) => Some(output),
-        Err(_) => {
-            eprintln!("skipped: there is no mpirun");
-            None
-        }
-    }
+    command.stdin(Stdio::null()).output().expect("mpirun starts; `make setup` installs it")
 }
 
 #[test]
@@ -330,10 +323,7 @@ fn a_rank_with_another_case_or_none_ends_all() {
         let mut command = Command::new("mpirun");
         command.args(["--allow-run-as-root", "--oversubscribe", "-n", "1", binary, "run"]).arg(&first);
         command.args([":", "-n", "1", binary, "run"]).arg(&other).current_dir(&directory.0);
-        let Ok(output) = command.stdin(Stdio::null()).output() else {
-            eprintln!("skipped: there is no mpirun");
-            return;
-        };
+        let output = command.stdin(Stdio::null()).output().expect("mpirun starts; `make setup` installs it");
         assert_eq!(output.status.code(), Some(1), "{}", said(&output));
         assert!(said(&output).contains(expected), "{}", said(&output));
     }
@@ -363,13 +353,13 @@ fn two_ranks_give_the_digest_of_one_and_one_complaint() {
     let directory = Directory::new("ranks");
     let case = directory.case("balls.toml", "");
     let steps = ["--steps", "200"];
-    let Some(output) = mpirun(2, &case, &directory.join("two"), &steps) else { return };
+    let output = mpirun(2, &case, &directory.join("two"), &steps);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     assert_eq!(run(&case, &directory.join("one"), &steps).status.code(), Some(0));
     assert_eq!(digest(&directory.join("one")), digest(&directory.join("two")));
     assert_eq!(summary(&directory.join("two"))["peak_memory"].as_array().map(Vec::len), Some(2));
     let bad = directory.case("bad.toml", "colour = \"red\"");
-    let Some(output) = mpirun(2, &bad, &directory.join("bad"), &[]) else { return };
+    let output = mpirun(2, &bad, &directory.join("bad"), &[]);
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     assert_eq!(said(&output).matches("colour =").count(), 1, "{}", said(&output));
 }

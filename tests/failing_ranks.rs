@@ -49,7 +49,8 @@ fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Everything that a killed run has left can be read with the tools that users have. How many files there are.
+/// Everything that a killed run has left can be read with the tools that users have. How many files there
+/// are.
 fn readable(directory: &Path) -> usize {
     let mut seen = 0;
     for entry in std::fs::read_dir(directory).expect("the run made its directory").flatten() {
@@ -128,8 +129,9 @@ fn a_killed_rank_ends_the_run_at_once() {
     assert!(left > 0, "the runs left something");
 }
 
-/// Before the ranks know each other it is `mpirun` that ends them. Open MPI 4.1.4 itself may then wait for ever
-/// (5 of 288 times on a busy machine) where a process dies while it shakes hands with it; the ranks are gone even so.
+/// Before the ranks know each other it is `mpirun` that ends them. Open MPI 4.1.4 itself may then wait for
+/// ever (5 of 288 times on a busy machine) where a process dies while it shakes hands with it; the ranks are
+/// gone even so.
 #[test]
 fn a_rank_killed_at_the_start_leaves_no_other() {
     for attempt in 0..attempts() {
@@ -148,7 +150,8 @@ fn a_rank_killed_at_the_start_leaves_no_other() {
     }
 }
 
-/// A mistake inside one rank only, here a case that differs on one rank by what the environment says, is told and ends all.
+/// A mistake inside one rank only, here a case that differs on one rank by what the environment says, is told
+/// and ends all.
 #[test]
 fn ranks_with_different_cases_are_noticed() {
     let directory = Directory::new("different");

@@ -1,4 +1,5 @@
-//! `breccia info` and `breccia export` on the files of a real run: kinds and numbers, damage, and what NumPy and VTK read.
+//! `breccia info` and `breccia export` on the files of a real run: kinds and numbers, damage, and what NumPy
+//! and VTK read.
 
 mod support;
 
@@ -138,7 +139,8 @@ fn exported_bodies_are_the_bodies() {
     let seen = table("frame.csv", &["export", &out.display().to_string(), "--step", "last"]);
     assert_eq!(seen.rows(), bodies.len());
     compare_poses(&seen, &bodies, 1e-6);
-    // Without a state beside, centres of mass still follow from the shapes; orientations count from the first frame.
+    // Without a state beside, centres of mass still follow from the shapes; orientations count from the first
+    // frame.
     let alone = kept.file("alone");
     std::fs::create_dir(&alone).unwrap();
     std::fs::copy(out.join("bodies.vtkhdf"), alone.join("bodies.vtkhdf")).unwrap();
@@ -199,10 +201,7 @@ fn compare_poses(seen: &TextTable, bodies: &[Body], near: f64) {
 #[test]
 fn numpy_and_vtk_read_what_is_exported() {
     let Some(python) = python() else {
-        println!(
-            "skipped: no Python with VTK and NumPy (python3 -m venv .venv && .venv/bin/pip install vtk numpy)"
-        );
-        return;
+        return support::skip::test("no Python with VTK and NumPy (make setup)");
     };
     let (kept, out) = fallen("readers");
     let path = |name: &str| kept.file(name).display().to_string();

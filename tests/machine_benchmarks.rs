@@ -1,4 +1,5 @@
-//! The small shipped machines behave as they are known to: rocking block, woodpecker toy, double pendulum against a wall.
+//! The small shipped machines behave as they are known to: rocking block, woodpecker toy, double pendulum
+//! against a wall.
 
 mod common;
 

@@ -34,7 +34,8 @@ fn check_prints_tree_freedom_cuts_partition_and_closure() {
 
 #[test]
 fn check_says_which_loop_stays_open() {
-    // The chain is 0.153 m and 0.306 m long: its end cannot come nearer than 0.153 m to the pivot of the crank.
+    // The chain is 0.153 m and 0.306 m long: its end cannot come nearer than 0.153 m to the pivot of the
+    // crank.
     let output = check(&[
         "inputs/slider-crank/cut-xy.toml",
         "--set",

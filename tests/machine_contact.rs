@@ -115,7 +115,8 @@ position = [0.2, 0, -1]
     run(&mut stepper, 1500);
     let struck = stepper.scene().state.grains[0].velocity;
     assert!(struck.x > 0.5, "{struck}");
-    // The line of centres and the bob's direction at the impact: not quite along x, since the bob is met at 0.1 rad.
+    // The line of centres and the bob's direction at the impact: not quite along x, since the bob is met at
+    // 0.1 rad.
     let omega = velocity(&stepper, 0, 0);
     let speed = struck.norm();
     let energy = |bob: f64, ball: f64| 0.5 * 2.0 * bob * bob + 0.5 * mass * ball * ball;
@@ -162,8 +163,9 @@ fn two_pendulums_are_the_same_on_one_machine_and_on_two() {
     assert!((a - 2.0).abs() > 0.5 && (b + 1.0).abs() > 0.5, "{a} {b}");
 }
 
-/// Cross terms: two pendulums on one cart that slides freely. No force along x from outside, so that the momentum along x stays, and
-/// the relative speed at the impact turns round by e; the impulse alone decides both, through the shared mass matrix.
+/// Cross terms: two pendulums on one cart that slides freely. No force along x from outside, so that the
+/// momentum along x stays, and the relative speed at the impact turns round by e; the impulse alone decides
+/// both, through the shared mass matrix.
 #[test]
 fn two_bodies_of_one_machine_strike_each_other_through_the_shared_mass_matrix() {
     let cart = r#"
@@ -268,8 +270,9 @@ angular_velocity = [0.3, -0.2, 0.5]
     assert!(worst < 1e-12, "{worst:.1e}");
 }
 
-/// A plate on a hinge falls on a stone. In every step, hinge, weight and stone together change the plate's momentum; floor, weight
-/// and plate that of the stone: with what hinge and floor give, the balance of all closes.
+/// A plate on a hinge falls on a stone. In every step, hinge, weight and stone together change the plate's
+/// momentum; floor, weight and plate that of the stone: with what hinge and floor give, the balance of all
+/// closes.
 #[test]
 fn hinge_weight_and_stone_balance_the_plate_s_momentum() {
     let case = shipped("hinged-plate.toml", &[]);
@@ -504,7 +507,8 @@ stiffness = 500
 damping = 20
 "#;
 
-/// A paddle that stirs the grains of all ranks at once, while space is cut anew: the same bits on any number of ranks and threads.
+/// A paddle that stirs the grains of all ranks at once, while space is cut anew: the same bits on any number
+/// of ranks and threads.
 #[test]
 fn a_machine_among_the_grains_of_all_ranks_gives_the_same_bits() {
     let mut text = HEAD.replace("gravity = [0, 0, 0]", "gravity = [0, 0, -10]");

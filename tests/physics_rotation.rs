@@ -24,7 +24,8 @@ fn energy(body: &Body) -> f64 {
 const ASYMMETRIC: Vec3 = Vec3::new(1.0, 2.0, 3.5);
 const TUMBLE: Vec3 = Vec3::new(1.0, 2.5, -1.5);
 
-/// Euler's equations in the body frame and q̇ = ½ q ω, by the classical Runge–Kutta method with very small steps.
+/// Euler's equations in the body frame and q̇ = ½ q ω, by the classical Runge–Kutta method with very small
+/// steps.
 fn integrated(start: &Body, time: f64, steps: usize) -> Quat {
     type State = (nalgebra::Quaternion<f64>, Vec3);
     let inertia = start.inertia;
@@ -48,8 +49,9 @@ fn integrated(start: &Body, time: f64, steps: usize) -> Quat {
     Quat::new_normalize(state.0)
 }
 
-/// The angular momentum is carried and never computed anew; that orientation and angular velocity still belong to it is
-/// the scheme's business: ω = I(q*)⁻¹ L with q* from two rounds of a fixed point, so the two differ by O(h³).
+/// The angular momentum is carried and never computed anew; that orientation and angular velocity still
+/// belong to it is the scheme's business: ω = I(q*)⁻¹ L with q* from two rounds of a fixed point, so the two
+/// differ by O(h³).
 #[test]
 fn a_free_top_keeps_its_momentum_and_nearly_its_energy() {
     for (time_step, in_energy, in_belonging) in [(1e-3, 1e-6, 2e-8), (1e-4, 1e-8, 2e-11)] {
@@ -116,10 +118,12 @@ fn only_the_middle_axis_flips() {
     }
 }
 
-/// The time between two flips is 2 K(k)/p, an elliptic integral: for moments I₁ < I₂ < I₃, energy T and momentum L with L² > 2 T I₂,
+/// The time between two flips is 2 K(k)/p, an elliptic integral: for moments I₁ < I₂ < I₃, energy T and
+/// momentum L with L² > 2 T I₂,
 ///
 /// ```text
-/// p² = (I₃ − I₂)(L² − 2 T I₁)/(I₁ I₂ I₃),    k² = (I₂ − I₁)(2 T I₃ − L²)/((I₃ − I₂)(L² − 2 T I₁)),    K = π/(2 agm(1, √(1 − k²)))
+/// p² = (I₃ − I₂)(L² − 2 T I₁)/(I₁ I₂ I₃),  k² = (I₂ − I₁)(2 T I₃ − L²)/((I₃ − I₂)(L² − 2 T I₁))
+/// K = π/(2 agm(1, √(1 − k²)))
 /// ```
 #[test]
 fn flips_come_in_the_period_of_the_elliptic_integral() {
@@ -148,7 +152,8 @@ fn flips_come_in_the_period_of_the_elliptic_integral() {
     });
     assert!(zeros.len() > 3);
     let found = (zeros[zeros.len() - 1] - zeros[0]) / (zeros.len() - 1) as f64;
-    // Second order: (ω h)² = 1e-5, and near the saddle the period hangs on the logarithm of the smallness of the start.
+    // Second order: (ω h)² = 1e-5, and near the saddle the period hangs on the logarithm of the smallness of
+    // the start.
     measured("period of the flips, relative", (found / exact - 1.0).abs(), 1e-4);
 }
 
@@ -168,7 +173,8 @@ fn a_symmetric_top_precesses_at_the_rate_of_the_closed_form() {
             let exact = Quat::from_scaled_axis(momentum.normalize() * (rate * report.time)) * start;
             worst = worst.max((axis - exact).norm());
         });
-        // A rotation by ω h about a fixed axis is exact; the first half step starts beside the scheme's own orbit. Second order.
+        // A rotation by ω h about a fixed axis is exact; the first half step starts beside the scheme's own
+        // orbit. Second order.
         let bound = (Vec3::new(0.8, 0.0, 3.0).norm() * time_step).powi(2);
         measured(&format!("symmetric top, I {}, h {time_step}, rad after 5 s", inertia.z), worst, bound);
     }

@@ -126,7 +126,8 @@ fn an_arch_stands_with_friction_and_falls_without() {
 
 /// Stones dropped into a box of walls.
 ///
-/// A step in motion now and then needs 10⁵ sweeps for the last digits: 3,000 are enough for what is said about moving stones.
+/// A step in motion now and then needs 10⁵ sweeps for the last digits: 3,000 are enough for what is said
+/// about moving stones.
 fn pile(law: ContactLaw) -> World {
     let mut world = World::new(1e-3, law);
     world.options = Options { tolerance: 1e-6, maximum_sweeps: 3000, ..Default::default() };
@@ -151,13 +152,17 @@ fn pile(law: ContactLaw) -> World {
     world
 }
 
-/// Two statements about a step with e = 0 and θ = ½, both exact up to the solver's tolerance and the turning of inertia:
+/// Two statements about a step with e = 0 and θ = ½, both exact up to the solver's tolerance and the turning
+/// of inertia:
 ///
-/// 1. Contacts take kinetic energy, never give it: KE(v_{n+1}) − KE(v_free) = V·r − ½ rᵀ W r ≤ 0, in either law.
-/// 2. Hence E_{n+1} − E_n = (V·r − ½ rᵀ W r) − ½ h g·R, with R the sum of the walls' impulses. Since ½ rᵀ W r ≥ |R|²/2M, this is below
-///    ½ h g R − R²/2M ≤ M g² h²/8: what a step may gain, of second order, by feeling a support half a step too long.
+/// 1. Contacts take kinetic energy, never give it: KE(v_{n+1}) − KE(v_free) = V·r − ½ rᵀ W r ≤ 0, in either
+///    law.
+/// 2. Hence E_{n+1} − E_n = (V·r − ½ rᵀ W r) − ½ h g·R, with R the sum of the walls' impulses. Since ½ rᵀ W r
+///    ≥ |R|²/2M, this is below ½ h g R − R²/2M ≤ M g² h²/8: what a step may gain, of second order, by feeling
+///    a support half a step too long.
 ///
-/// Free rotation keeps its energy to second order only; here that is (ω h)² of the rotational energy, which is added to both.
+/// Free rotation keeps its energy to second order only; here that is (ω h)² of the rotational energy, which
+/// is added to both.
 #[test]
 fn energy_never_rises_without_restitution() {
     for (name, law) in [("gap-activated", law(0.5, 0.0)), ("predictive", predictive(0.5))] {
@@ -178,7 +183,8 @@ fn energy_never_rises_without_restitution() {
             highest = highest.max(now / start - 1.0);
             before = now;
         }
-        // V·r is zero to the solver's tolerance: 1e-6 of impulses and velocities that are themselves below 1e-2 of the whole.
+        // V·r is zero to the solver's tolerance: 1e-6 of impulses and velocities that are themselves below
+        // 1e-2 of the whole.
         measured(&format!("kinetic energy that contacts gave in a step, {name}, of E"), given, 1e-9);
         measured(&format!("energy gained in a step, {name}, of M g² h²/8"), gained, 1.0);
         measured(&format!("energy above that of the start, {name}, relative"), highest, 1e-9);
@@ -195,7 +201,8 @@ fn energy_of_turning(stepper: &Stepper) -> f64 {
     stepper.scene().state.grains.iter().map(of).sum()
 }
 
-/// Newton's second law for all stones together holds in every step to rounding, converged or not; at rest the walls carry the weight.
+/// Newton's second law for all stones together holds in every step to rounding, converged or not; at rest the
+/// walls carry the weight.
 #[test]
 fn the_walls_carry_a_settled_pile() {
     for (name, law) in [("gap-activated", law(0.5, 0.0)), ("predictive", predictive(0.5))] {
@@ -233,7 +240,8 @@ fn tightened(stepper: &Stepper) -> Stepper<'static> {
     Stepper::new(scene, physics, options, DecompositionOptions::default(), &Solo)
 }
 
-/// Bodies that fall together touch without pressing: all that the solver sees is rounding, and it must see that it is.
+/// Bodies that fall together touch without pressing: all that the solver sees is rounding, and it must see
+/// that it is.
 #[test]
 fn bodies_falling_together_need_no_sweeps() {
     let mut world = World::new(1e-3, law(0.5, 0.0));
@@ -255,8 +263,9 @@ fn bodies_falling_together_need_no_sweeps() {
     assert!(sweeps <= 100, "{sweeps} sweeps");
 }
 
-/// With μ = 3 many manifolds of stones are too strongly coupled for the projected visit and are solved exactly, next to others in one
-/// block of lanes that are not. Neither the partition nor the neighbours in a block may change a bit.
+/// With μ = 3 many manifolds of stones are too strongly coupled for the projected visit and are solved
+/// exactly, next to others in one block of lanes that are not. Neither the partition nor the neighbours in a
+/// block may change a bit.
 #[test]
 fn strongly_coupled_stones_give_the_same_bits_on_any_number_of_ranks() {
     let run = |comm: &dyn Comm| {

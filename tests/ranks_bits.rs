@@ -60,7 +60,8 @@ fn table(directory: &Directory, run: &str, file: &str) -> impl Fn(&str) -> Vec<f
     }
 }
 
-/// At every step: the momentum of all grains changes by gravity and by what walls and tools gave, and by nothing else.
+/// At every step: the momentum of all grains changes by gravity and by what walls and tools gave, and by
+/// nothing else.
 fn momentum_balances(directory: &Directory, run: &str, walls: &[&str], tools: &[&str], step: f64) {
     let series = table(directory, run, "series.csv");
     let summary = std::fs::read_to_string(directory.file(run).join("summary.json")).expect("a summary");
@@ -134,8 +135,9 @@ fn the_accelerated_solver() {
     }
 }
 
-/// A tolerance that nothing meets, and sweeps enough: all solves give up their momentum (after 1500 sweeps without a better residual at the latest) and begin again. All copies of
-/// shared bodies are compared after each sweep.
+/// A tolerance that nothing meets, and sweeps enough: all solves give up their momentum (after 1500 sweeps
+/// without a better residual at the latest) and begin again. All copies of shared bodies are compared after
+/// each sweep.
 #[test]
 fn solves_that_begin_again() {
     let more = ["--verify", "--set", "solver.tolerance=1e-30", "--set", "solver.maximum_sweeps=6000"];

@@ -45,7 +45,8 @@ fn page(directory: &Path) -> String {
     page
 }
 
-/// Nothing is fetched from anywhere: every address is in the page itself, and `http` occurs only as the name of SVG.
+/// Nothing is fetched from anywhere: every address is in the page itself, and `http` occurs only as the name
+/// of SVG.
 fn is_alone(page: &str) -> bool {
     let sources = page.match_indices(" src=\"").chain(page.match_indices(" href=\""));
     let inside = sources.into_iter().all(|(at, found)| page[at + found.len()..].starts_with("data:"));
@@ -252,8 +253,7 @@ fn the_page_works_in_a_real_browser() {
     page(&out);
     let html = out.join("report.html");
     let Some((dom, complaints)) = in_browser(&html, &kept.file("profile"), &[]) else {
-        println!("skipped: no chromium (make setup-browser installs it)");
-        return;
+        return support::skip::test("no chromium (make setup-browser installs it)");
     };
     assert_eq!(complaints, "", "the browser complains");
     // Plots were drawn by breccia and given their cursors by the script.

@@ -1,6 +1,7 @@
 //! Stones come to rest, lie as densely as poured stones do, and stay.
 //!
-//! `make test` follows the settled packing for a while; with BRECCIA_SOAK=1 (`make soak`) for a whole second, and the loose one from its fall.
+//! `make test` follows the settled packing for a while; with BRECCIA_SOAK=1 (`make soak`) for a whole second,
+//! and the loose one from its fall.
 
 mod support;
 
@@ -26,8 +27,7 @@ fn settled_stones_stay() {
 #[test]
 fn falling_stones_come_to_rest() {
     if !soak() {
-        println!("skipped: set BRECCIA_SOAK=1 (make soak), it takes some minutes");
-        return;
+        return support::skip::test("needs BRECCIA_SOAK (make soak): it takes some minutes");
     }
     let directory = Directory::new("falling");
     run(&project("inputs/stones1000.toml"), 1, &directory.0, &[]);
@@ -69,8 +69,8 @@ fn check(directory: &Path, rows: usize) {
     assert!(deepest < 0.01 * size, "penetration {deepest}");
 }
 
-/// The share of points in the middle of the heap that lie in a stone: between 15 % and 75 % of the height that nine stones in ten lie
-/// below, a tenth of the width away from the walls. 20,000 points: ±0.004.
+/// The share of points in the middle of the heap that lie in a stone: between 15 % and 75 % of the height
+/// that nine stones in ten lie below, a tenth of the width away from the walls. 20,000 points: ±0.004.
 fn solid_fraction(stones: &[&Body]) -> f64 {
     let mut heights: Vec<f64> = stones.iter().map(|body| body.pose.position.z).collect();
     heights.sort_by(f64::total_cmp);

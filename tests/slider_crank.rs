@@ -1,5 +1,5 @@
-//! The slider-crank of [Docquier2020, section 5] in its three descriptions, stepped as `breccia run` does, against an event-driven
-//! reference (`tests/data/slider-crank`, integrated to 1e-12).
+//! The slider-crank of [Docquier2020, section 5] in its three descriptions, stepped as `breccia run` does,
+//! against an event-driven reference (`tests/data/slider-crank`, integrated to 1e-12).
 
 mod common;
 
@@ -104,7 +104,8 @@ fn run(name: &str, duration: f64, overrides: &[&str]) -> Run {
     run
 }
 
-/// Deviations of the impacts faster than `speed` (m/s) within `until`, each found in order and on its side within 2 ms.
+/// Deviations of the impacts faster than `speed` (m/s) within `until`, each found in order and on its side
+/// within 2 ms.
 fn deviations(run: &Run, until: f64, speed: f64) -> Vec<f64> {
     let mut rest = run.impacts.iter();
     let wanted =
@@ -161,8 +162,9 @@ fn the_three_descriptions_follow_the_reference() {
     }
 }
 
-/// Each decade of the step is a decade of the error, in each description. At h = 1e-6 this asks for a solve that leaves nothing of the slider's
-/// turning: the reference has none, and from 1e-8 rad/s on the corners soon strike one after the other.
+/// Each decade of the step is a decade of the error, in each description. At h = 1e-6 this asks for a solve
+/// that leaves nothing of the slider's turning: the reference has none, and from 1e-8 rad/s on the corners
+/// soon strike one after the other.
 #[test]
 fn the_crank_angle_converges_at_first_order() {
     let angle = reference_angle(0.2);
@@ -182,8 +184,8 @@ fn the_crank_angle_converges_at_first_order() {
     }
 }
 
-/// The paper's Fig. 7, with its contact velocities: lying against the wall, the slider drifts into it, for the chain and for
-/// the x-y-dependent cut alike, and hardly with y independent.
+/// The paper's Fig. 7, with its contact velocities: lying against the wall, the slider drifts into it, for
+/// the chain and for the x-y-dependent cut alike, and hardly with y independent.
 #[test]
 fn without_an_independent_y_the_slider_drifts_into_the_wall() {
     let paper = ["simulation.time_step=1e-4", "machine.slider-crank.contact_velocity=middle"];
@@ -196,8 +198,9 @@ fn without_an_independent_y_the_slider_drifts_into_the_wall() {
     assert!(deepest[0] > 2.0 * deepest[2], "{deepest:?}");
 }
 
-/// The improvement: with `penetration_limit` no corner is behind a wall by more than 1e-6 m at any end of a step, and impacts come no less in
-/// time than without it: the first four within a step of the reference, those above 0.025 m/s within a few. (Weaker ones follow each other in a step.)
+/// The improvement: with `penetration_limit` no corner is behind a wall by more than 1e-6 m at any end of a
+/// step, and impacts come no less in time than without it: the first four within a step of the reference,
+/// those above 0.025 m/s within a few. (Weaker ones follow each other in a step.)
 #[test]
 fn a_limit_of_penetration_keeps_the_slider_in_its_guide() {
     let h = 1e-4;

@@ -1,4 +1,5 @@
-//! The tamping unit of `inputs/tamping`: what it is made of, and what must hold at every step of a run among stones.
+//! The tamping unit of `inputs/tamping`: what it is made of, and what must hold at every step of a run among
+//! stones.
 
 mod common;
 mod support;

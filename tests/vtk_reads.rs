@@ -1,12 +1,17 @@
 //! Files written by 1, 2 and 3 real MPI ranks, read by VTK's own reader and by the state reader.
 //!
 //! The test starts itself under `mpirun`: the ignored test `role_write` is one rank's part. VTK is the one of
-//! `BRECCIA_PYTHON`, `.venv/bin/python` or `python3`, whichever has it first; without any the VTK part says that it was skipped.
+//! `BRECCIA_PYTHON`, `.venv/bin/python` or `python3`, whichever has it first; without any the VTK part counts
+//! as skipped.
+
+#[path = "support/skip.rs"]
+#[allow(dead_code)]
+mod skip;
 
 use breccia::geometry::{Aabb, Convex, Edge, Face, Part, Polyhedron, Pose, Quat, Shape, Vec3};
 use breccia::output::{
-    BodyFile, BodyOptions, Column, ContactDrawing, ContactFile, ContactOptions, ContactRow, Extra,
-    ImpulseRow, Precision, Series, Spheres, StateFile, StateHeader, digest, share, write_state,
+    BodyFile, BodyOptions, Column, ContactDrawing, ContactFile, ContactOptions, ContactRow, ImpulseRow,
+    Precision, Series, Spheres, StateFile, StateHeader, digest, share, write_state,
 };
 use breccia::scene::{Body, BodyId, Motion};
 use decomposition::{Comm, World};
@@ -59,8 +64,8 @@ fn body(id: u64, shape: Shape, position: Vec3, velocity: Vec3) -> Body {
     }
 }
 
-/// All bodies of a step: a floor, a cube and a sphere that move after the first step and rest from the second to the
-/// third, a cluster from the fourth on; none in the last.
+/// All bodies of a step: a floor, a cube and a sphere that move after the first step and rest from the second
+/// to the third, a cluster from the fourth on; none in the last.
 fn bodies(step: usize) -> Vec<Body> {
     if step == STEPS - 1 {
         return Vec::new();
@@ -121,7 +126,6 @@ fn header() -> StateHeader {
         case: "text of the case".into(),
         groups: vec!["even".into(), "odd".into()],
         materials: vec!["stone".into()],
-        extra: vec![("coordinates".into(), Extra::Real(vec![0.1, 0.2]))],
         sections: vec![("machines".into(), vec![1, 2, 3])],
     }
 }
@@ -262,8 +266,7 @@ fn script() -> PathBuf {
 #[test]
 fn vtk_reads_every_step_of_every_file() {
     let Some(python) = python() else {
-        println!("skipped: no Python with VTK (python3 -m venv .venv && .venv/bin/pip install vtk numpy)");
-        return;
+        return skip::test("no Python with VTK (make setup)");
     };
     for ranks in 1..=3 {
         let directory = written_by(ranks, "vtk");

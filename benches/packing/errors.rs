@@ -6,7 +6,8 @@ use nalgebra::{Matrix6, Vector6};
 
 /// An error, by its kinetic energy.
 pub struct Spread {
-    /// Of it, that of clusters which move as if they were rigid: what a correction of clusters could remove at most.
+    /// Of it, that of clusters which move as if they were rigid: what a correction of clusters could remove
+    /// at most.
     pub clusters: Vec<Share>,
     /// Of it, rotation.
     pub rotation: f64,
@@ -75,7 +76,8 @@ pub fn spread(
     }
 }
 
-/// The energy of clusters, halved along their longest side until they are small enough, and how many there are.
+/// The energy of clusters, halved along their longest side until they are small enough, and how many there
+/// are.
 fn in_clusters(bodies: &mut [Erring], size: usize) -> (f64, usize) {
     if bodies.len() <= size {
         return (rigid_energy(bodies), 1);

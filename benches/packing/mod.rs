@@ -98,7 +98,8 @@ pub fn copies(problem: &Problem, count: usize) -> Problem {
     all
 }
 
-/// The same problem with its bodies in random order in memory; with places, if asked for, that say what order they had.
+/// The same problem with its bodies in random order in memory; with places, if asked for, that say what order
+/// they had.
 pub fn shuffled(problem: &Problem, with_places: bool) -> Problem {
     let mut shuffled = problem.clone();
     let mut order: Vec<u32> = (0..problem.inertia.len() as u32).collect();

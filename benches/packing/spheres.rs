@@ -1,4 +1,5 @@
-//! Spheres placed by hand: a packing, a tall column, a heavy tool in a light bed; as contact problems and as scenes.
+//! Spheres placed by hand: a packing, a tall column, a heavy tool in a light bed; as contact problems and as
+//! scenes.
 
 use breccia::geometry::{Convex, Mat3, Pose, Quat, Shape, Vec3};
 use breccia::law::Kind;
@@ -81,7 +82,7 @@ pub fn problem((spheres, half_width): &Bed) -> Problem {
         (Vec3::y(), -half_width),
         (-Vec3::y(), -half_width),
     ];
-    let mut touch = |slots: [u32; 2], part: u16, normal: Vec3, arms: [Vec3; 2], gap: f64| {
+    let mut touch = |slots: [u32; 2], part: u32, normal: Vec3, arms: [Vec3; 2], gap: f64| {
         let key = ManifoldKey { bodies: slots.map(|slot| BodyId(slot.into())), parts: [part, 0] };
         let first_point = problem.points.len() as u32;
         let frame = contact_frame(normal);

@@ -18,12 +18,12 @@ pub struct Carry {
 #[derive(Default)]
 pub struct Carries {
     all: Vec<Carry>,
-    /// Whether it is another than none: for bodies that stay at their anchor, as all do that fall, nothing is written. That would be 1.4 MB in every step for 9000
-    /// of them.
+    /// Whether it is another than none: for bodies that stay at their anchor, as all do that fall, nothing is
+    /// written. That would be 1.4 MB in every step for 9000 of them.
     moved: Vec<bool>,
 }
 
-/// A point of a patch where both bodies were looked at.
+/// A point of a patch where both bodies were queried.
 #[derive(Clone, Copy, Debug)]
 pub struct Anchored {
     /// And the gap.

@@ -1,11 +1,14 @@
-//! How far bodies have gone: pairs that were apart need not be looked at before they may have come close.
+//! How far bodies have gone: pairs that were apart need not be examined before they may have come close.
 //!
-//! Scratch: a pair is left out only where it is proved to be apart still. With w the ways that both origins have gone together since the
-//! proof, along their whole path, φ the angles that both have turned (as chords), t the distance of the origins then and ρ bounding radii,
+//! Scratch: a pair is left out only where it is proved to be apart still. With w the displacements that both
+//! origins have gone together since the proof, along their whole path, φ the angles that both have turned (as
+//! chords), t the distance of the origins then and ρ bounding radii,
 //!
 //! ```text
-//! along a face's normal:    points of one body as seen from the other have moved by at most     w + φ (t + w + max ρ)              (1)
-//! along the centres:        the direction has turned by at most 1.2 w / t if w < t / 4:         w (1 + 1.2 (ρ_a + ρ_b) / t) + φ max ρ    (2)
+//! along a face's normal:  points of one body as seen from the other have moved by at most
+//!                             w + φ (t + w + max ρ)                                        (1)
+//! along the centres:      the direction has turned by at most 1.2 w / t if w < t / 4:
+//!                             w (1 + 1.2 (ρ_a + ρ_b) / t) + φ max ρ                        (2)
 //! ```
 
 use super::narrow::Gap;
@@ -14,25 +17,25 @@ use crate::scene::BodyId;
 
 /// What a body has gone since it was first seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Way {
+pub struct Displacement {
     /// Of the origin, m.
     pub length: f64,
     /// Chords of the unit circle.
     pub turn: f64,
 }
 
-impl std::ops::Add for Way {
+impl std::ops::Add for Displacement {
     type Output = Self;
     fn add(self, other: Self) -> Self {
         Self { length: self.length + other.length, turn: self.turn + other.turn }
     }
 }
 
-/// Counts the ways of all bodies. One that was away begins anew.
+/// Counts the displacements of all bodies. One that was away begins anew.
 #[derive(Default)]
 pub struct Odometer {
     /// Ascending by id.
-    ways: Vec<Entry>,
+    displacements: Vec<Entry>,
     before: Vec<Entry>,
     /// In the same order: pose and reach are those of the last call.
     still: Vec<bool>,
@@ -43,32 +46,33 @@ struct Entry {
     id: BodyId,
     pose: Pose,
     reach: f64,
-    way: Way,
+    displacement: Displacement,
 }
 
 impl Odometer {
-    /// Bodies ascending by id, where they are looked at and how far. Whether they are those of the last call.
+    /// Bodies ascending by id, where they are queried, and their reach. Whether they are those of the last
+    /// call.
     pub fn advance<'a>(&mut self, bodies: impl Iterator<Item = (BodyId, &'a Pose, f64)>) -> bool {
-        std::mem::swap(&mut self.ways, &mut self.before);
+        std::mem::swap(&mut self.displacements, &mut self.before);
         let mut before = self.before.iter().peekable();
         let (mut same, mut all_still) = (true, true);
-        self.ways.clear();
+        self.displacements.clear();
         self.still.clear();
-        self.ways.extend(bodies.map(|(id, pose, reach)| {
+        self.displacements.extend(bodies.map(|(id, pose, reach)| {
             while before.next_if(|last| last.id < id).is_some() {
                 same = false;
             }
-            let (way, still) = match before.next_if(|last| last.id == id) {
+            let (displacement, still) = match before.next_if(|last| last.id == id) {
                 None => {
                     same = false;
-                    (Way::default(), false)
+                    (Displacement::default(), false)
                 }
-                Some(last) if last.pose == *pose => (last.way, last.reach == reach),
-                Some(last) => (last.way + step(&last.pose, pose), false),
+                Some(last) if last.pose == *pose => (last.displacement, last.reach == reach),
+                Some(last) => (last.displacement + step(&last.pose, pose), false),
             };
             all_still &= still;
             self.still.push(still);
-            Entry { id, pose: *pose, reach, way }
+            Entry { id, pose: *pose, reach, displacement }
         }));
         same &= before.next().is_none();
         self.all_still = all_still;
@@ -76,11 +80,11 @@ impl Odometer {
     }
 
     /// Of the body at a place in the order of ids.
-    pub fn way(&self, place: u32) -> Way {
-        self.ways[place as usize].way
+    pub fn displacement(&self, place: u32) -> Displacement {
+        self.displacements[place as usize].displacement
     }
 
-    /// Whether that body is looked at where it was in the last call, and as far.
+    /// Whether that body is queried where it was in the last call, with the same reach.
     pub fn is_still(&self, place: u32) -> bool {
         self.still[place as usize]
     }
@@ -91,11 +95,11 @@ impl Odometer {
 }
 
 /// From one pose to another.
-pub fn step(from: &Pose, to: &Pose) -> Way {
+pub fn step(from: &Pose, to: &Pose) -> Displacement {
     let (p, q) = (from.rotation.coords, to.rotation.coords);
     // |p − q| is 2 sin(θ/4); −q is the same rotation.
     let turn = 2.0 * (p - q).norm().min((p + q).norm());
-    Way { length: (to.position - from.position).norm(), turn }
+    Displacement { length: (to.position - from.position).norm(), turn }
 }
 
 /// That a pair was apart, and when.
@@ -103,7 +107,7 @@ pub fn step(from: &Pose, to: &Pose) -> Way {
 pub struct Proof {
     separation: f64,
     /// Of both.
-    way: Way,
+    displacement: Displacement,
     /// t, max ρ, and the factor of w in (1) or (2).
     distance: f64,
     radius: f64,
@@ -111,16 +115,17 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// `between` the origins. `way`: of both bodies, now.
-    pub fn new(gap: Gap, between: &Vec3, radii: [f64; 2], way: Way) -> Self {
+    /// `between` the origins. `displacement`: of both bodies, now.
+    pub fn new(gap: Gap, between: &Vec3, radii: [f64; 2], displacement: Displacement) -> Self {
         let distance = between.norm();
         let rate = if gap.along_centres { 1.0 + 1.2 * (radii[0] + radii[1]) / distance } else { 1.0 };
-        Self { separation: gap.separation, way, distance, radius: radii[0].max(radii[1]), rate }
+        Self { separation: gap.separation, displacement, distance, radius: radii[0].max(radii[1]), rate }
     }
 
     /// Whether the separation is still above the margin.
-    pub fn holds(&self, way: Way, margin: f64) -> bool {
-        let (gone, turned) = (way.length - self.way.length, way.turn - self.way.turn);
+    pub fn holds(&self, displacement: Displacement, margin: f64) -> bool {
+        let (gone, turned) =
+            (displacement.length - self.displacement.length, displacement.turn - self.displacement.turn);
         let lost = gone * self.rate + turned * (self.distance + gone + self.radius);
         // More than the rounding of the sums.
         let slack = 1e-9 * (self.distance + self.radius);
@@ -146,12 +151,12 @@ mod tests {
         assert!(!advance(&[(a, pose(0.0, 0.0), 0.0)]));
         assert!(!advance(&[(a, pose(0.0, 0.0), 0.0), (b, pose(9.0, 1.0), 0.0)]));
         assert!(odometer.is_still(0) && !odometer.is_still(1) && !odometer.all_still());
-        assert_eq!(odometer.way(0).length, 2.0);
-        assert!((odometer.way(0).turn - 0.2).abs() < 1e-4);
-        assert_eq!(odometer.way(1), Way::default());
+        assert_eq!(odometer.displacement(0).length, 2.0);
+        assert!((odometer.displacement(0).turn - 0.2).abs() < 1e-4);
+        assert_eq!(odometer.displacement(1), Displacement::default());
         assert!(odometer.advance([(a, &pose(0.0, 0.0), 0.0), (b, &pose(9.0, 1.0), 0.0)].into_iter()));
         assert!(odometer.all_still());
-        // Who looks further is not still.
+        // A longer reach is not still.
         assert!(odometer.advance([(a, &pose(0.0, 0.0), 0.1), (b, &pose(9.0, 1.0), 0.0)].into_iter()));
         assert!(!odometer.is_still(0) && odometer.is_still(1));
     }

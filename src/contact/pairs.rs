@@ -1,4 +1,5 @@
-//! Pairs of bodies that may touch, and what they remember from step to step, so that they are compared sooner. Scratch: no result depends on it.
+//! Pairs of bodies that may touch, and what they remember from step to step, so that they are compared
+//! sooner. Scratch: no result depends on it.
 
 use super::carry::Anchored;
 use super::narrow::Hint;
@@ -22,11 +23,11 @@ pub struct Known {
 pub struct Label {
     /// Place of the pair.
     pub pair: u32,
-    /// How far its law looks, see [`super::detect::Detector::detect`].
+    /// Factor of its law on the reach, see [`super::detect::Detector::detect`].
     pub factor: f64,
 }
 
-/// What pairs of stones gave where they were looked at.
+/// What pairs of stones gave where they were queried.
 pub type Kept = Patches<Label, Anchored>;
 
 #[derive(Default)]
@@ -37,14 +38,16 @@ pub struct Pairs {
     pub places: Vec<(u32, u32)>,
     /// By pair; none for those not worth remembering.
     pub known: Vec<Option<Box<Known>>>,
-    /// By pair: whether `kept` tells what it gave where its bodies were looked at in the last call. Of others than two stones only where that is nothing, their boxes being apart.
-    pub told: Vec<bool>,
+    /// By pair: whether `kept` has what it gave where its bodies were queried in the last call. Of others
+    /// than two stones only where that is nothing, their boxes being apart.
+    pub reusable: Vec<bool>,
     /// By chunks of pairs.
     pub kept: Vec<Kept>,
 }
 
 impl Pairs {
-    /// Other bodies, or other pairs of them, which `find` writes into a list: what is known of pairs that stay is kept. `old` is room to work in.
+    /// Other bodies, or other pairs of them, which `find` writes into a list: what is known of pairs that
+    /// stay is kept. `old` is room to work in.
     pub fn renew(
         &mut self,
         ids: impl Iterator<Item = BodyId>,
@@ -65,9 +68,9 @@ impl Pairs {
                 next += 1;
             }
             let stays = old.places.get(next).is_some_and(|&places| of(&old.ids, places) == pair);
-            let told = stays && old.told[next];
-            // Only then: a look at the next patch is a long thing to do for nothing.
-            if told {
+            let reusable = stays && old.reusable[next];
+            // Only then: reading the next patch costs time.
+            if reusable {
                 while patches.next_if(|patch| (patch.label.pair as usize) < next).is_some() {}
                 if let Some(patch) = patches.next_if(|patch| patch.label.pair as usize == next) {
                     let label = Label { pair: place as u32, ..patch.label };
@@ -75,16 +78,16 @@ impl Pairs {
                 }
             }
             self.known.push(if stays { old.known[next].take() } else { None });
-            self.told.push(told);
+            self.reusable.push(reusable);
         }
     }
 
     fn clear(&mut self) {
-        let Self { ids, places, known, told, kept } = self;
+        let Self { ids, places, known, reusable, kept } = self;
         ids.clear();
         places.clear();
         known.clear();
-        told.clear();
+        reusable.clear();
         kept.iter_mut().for_each(Patches::clear);
     }
 }

@@ -1,5 +1,5 @@
-//! Contact patches one after the other, all their points in one list: what is read in every step stands side by side in memory, and nothing is allocated once
-//! the lists have grown.
+//! Contact patches one after the other, all their points in one list: what is read in every step stands side
+//! by side in memory, and nothing is allocated once the lists have grown.
 
 use crate::geometry::Vec3;
 
@@ -70,7 +70,8 @@ impl<L: Copy, P> Patches<L, P> {
         Labelled { label, normal, points: &self.points[start..] }
     }
 
-    /// Adds those points of a patch that stay, if there are any. First all, without a question in between: mostly all stay.
+    /// Adds those points of a patch that stay, if there are any. First all, without a question in between:
+    /// mostly all stay.
     pub fn push_some(
         &mut self,
         label: L,

@@ -5,7 +5,8 @@ use super::{Aabb, Vec3};
 /// Bits of a coordinate: 1024 steps across the box.
 const BITS: i32 = 10;
 
-/// Where a point of a box stands on the Z-curve through it; points outside, and those of a box without extent, count as on its border.
+/// Where a point of a box stands on the Z-curve through it; points outside, and those of a box without
+/// extent, count as on its border.
 pub fn place_on_curve(point: &Vec3, bounds: &Aabb) -> u32 {
     let steps = 2_f64.powi(BITS);
     let coordinate = |axis: usize| {

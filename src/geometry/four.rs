@@ -1,4 +1,5 @@
-//! Vectors with a fourth number beside their three, so that the compiler can work on two or four at a time; every number is rounded as it would be alone.
+//! Vectors with a fourth number beside their three, so that the compiler can work on two or four at a time;
+//! every number is rounded as it would be alone.
 
 use super::Vec3;
 

@@ -1,7 +1,8 @@
 //! Sizes of stones: grading curves by mass, and simpler distributions.
 //!
-//! A grading curve says what share of the *mass* passes each sieve; between two sieves it is a straight line. A stone's
-//! mass grows as its size cubed, so between sieves a and b the *number* of stones of size s has the density
+//! A grading curve says what share of the *mass* passes each sieve; between two sieves it is a straight line.
+//! A stone's mass grows as its size cubed, so between sieves a and b the *number* of stones of size s has the
+//! density
 //!
 //! ```text
 //! n(s) ∝ m / (b − a) · s⁻³,   m the mass share between the sieves            (1)
@@ -9,9 +10,9 @@
 //! s(u)⁻² = a⁻² − u (a⁻² − b⁻²),   u uniform in [0, 1)                        (3)
 //! ```
 //!
-//! Stone k takes u as the fractional part of `start + k φ`, φ the golden ratio, `start` from the seed: any run of
-//! stones then covers the distribution far more evenly than independent draws would, so some hundred stones
-//! already follow the curve, and a stone's size depends on (seed, k) only.
+//! Stone k takes u as the fractional part of `start + k φ`, φ the golden ratio, `start` from the seed: any
+//! run of stones then covers the distribution far more evenly than independent draws would, so some hundred
+//! stones already follow the curve, and a stone's size depends on (seed, k) only.
 
 use super::random::{Random, fraction};
 use serde::{Deserialize, Serialize};
@@ -99,8 +100,8 @@ impl Grading {
         Ok(Grading { points, numbers })
     }
 
-    /// The middle of EN 13450 category A, but nothing below 22.4 mm: the standard allows 3 % there, and already 1.5 %
-    /// between 16 and 22.4 mm would add a tenth to the number of stones.
+    /// The middle of EN 13450 category A, but nothing below 22.4 mm: the standard allows 3 % there, and
+    /// already 1.5 % between 16 and 22.4 mm would add a tenth to the number of stones.
     pub fn en_13450_a() -> Self {
         let middle =
             |limit: &PassingLimit| Passing { sieve: limit.sieve, percent: 0.5 * (limit.least + limit.most) };
@@ -223,7 +224,8 @@ pub fn achieved(masses: &[f64], sizes: &[f64], sieves: &[f64]) -> Vec<Passing> {
     sieves.iter().map(|&sieve| Passing { sieve, percent: passing(sieve) }).collect()
 }
 
-/// The sieves of `limits` at which stones, given by mass and size, pass too little or too much; none if all is well.
+/// The sieves of `limits` at which stones, given by mass and size, pass too little or too much; none if all
+/// is well.
 pub fn outside_limits(
     masses: &[f64],
     sizes: &[f64],

@@ -1,5 +1,6 @@
 //! Pure shape mathematics: no scene, no contact law, no files.
 
+pub mod convex;
 pub mod curve;
 pub mod four;
 pub mod grading;
@@ -15,6 +16,7 @@ pub mod share;
 pub mod sieve;
 pub mod stone;
 
+pub use convex::{Columns, Convex, Drawing, Edge, Face, Polyhedron, Primitive};
 pub use curve::place_on_curve;
 pub use grading::{EN_13450_A, Grading, GradingError, Passing, PassingLimit, SizeDistribution};
 pub use hull::{HullError, convex_hull};
@@ -23,7 +25,7 @@ pub use mesh_file::{MeshError, MeshFile, Place};
 pub use packing::{Overflow, PackingError, place};
 pub use pose::{Aabb, Pose};
 pub use random::Random;
-pub use shape::{Convex, Edge, Face, Part, Polyhedron, Shape};
+pub use shape::{Part, Shape};
 pub use sieve::sieve_size;
 pub use stone::{Ratio, StoneError, StoneParameters, stone};
 

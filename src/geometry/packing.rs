@@ -6,12 +6,13 @@
 //! z = max( floor + r,  max over placed j within reach:  z_j + √((r + r_j)² − d_j²) )      (1)
 //! ```
 //!
-//! with d_j the horizontal distance. Of several random (x, y) the lowest z wins. Bodies keep their order, so sizes stay as
-//! mixed as they came, and the bounding spheres never overlap; `gap` keeps them apart.
+//! with d_j the horizontal distance. Of several random (x, y) the lowest z wins. Bodies keep their order, so
+//! sizes stay as mixed as they came, and the bounding spheres never overlap; `gap` keeps them apart.
 //!
-//! (1) needs only the spheres near the top: a grid of columns, one greatest diameter wide, holds the placed ones ordered by
-//! their top, and a look from the highest down stops at the first whose top cannot be met any more. The cost
-//! per body does not grow with the number of bodies. Everything is a pure function of the arguments.
+//! (1) needs only the spheres near the top: a grid of columns, one greatest diameter wide, holds the placed
+//! ones ordered by their top, and a look from the highest down stops at the first whose top cannot be met any
+//! more. The cost per body does not grow with the number of bodies. Everything is a pure function of the
+//! arguments.
 
 use super::{Aabb, Random, Vec3};
 use thiserror::Error;
@@ -45,8 +46,8 @@ pub enum PackingError {
     Full { fitting: usize, wanted: usize, height: f64, needed: f64 },
 }
 
-/// Centres for bodies with the given bounding radii, inside `region`, at least `gap` apart from each other and half of it
-/// from the region's sides.
+/// Centres for bodies with the given bounding radii, inside `region`, at least `gap` apart from each other
+/// and half of it from the region's sides.
 pub fn place(
     radii: &[f64],
     region: &Aabb,
@@ -270,8 +271,8 @@ mod tests {
         ));
     }
 
-    /// The time per body must not grow with the height of the column: about 4 µs a body in both. (Looking through whole
-    /// columns made the tall one 27 times slower.)
+    /// The time per body must not grow with the height of the column: about 4 µs a body in both. (Looking
+    /// through whole columns made the tall one 27 times slower.)
     #[test]
     fn a_tall_column_costs_no_more_than_a_wide_one() {
         let radii = mixed(50_000, 6);

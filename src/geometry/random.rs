@@ -1,17 +1,17 @@
 //! Random numbers by position: number n of stream s under a seed is a pure function of (seed, s, n).
 //!
 //! The generator is Philox-4×32-10 [Salmon2011]: ten rounds of multiply-and-swap turn a 128-bit counter and a
-//! 64-bit key into 128 random bits. The key is the seed, the upper half of the counter is the stream, the lower
-//! half counts blocks, so streams never overlap, and grain k draws the same numbers whoever generates it and
-//! whatever was generated before.
+//! 64-bit key into 128 random bits. The key is the seed, the upper half of the counter is the stream, the
+//! lower half counts blocks, so streams never overlap, and grain k draws the same numbers whoever generates
+//! it and whatever was generated before.
 //!
 //! Everything above the raw bits uses only +, −, ×, ÷ and √, which IEEE 754 rounds the same on every machine;
 //! the system's logarithm and cosine do not.
 
 use super::{Quat, Vec3};
 
-/// A stream of random numbers. By convention grain k of a group draws from stream k; streams from 2⁶³ up are for what
-/// belongs to no grain.
+/// A stream of random numbers. By convention grain k of a group draws from stream k; streams from 2⁶³ up are
+/// for what belongs to no grain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Random {
     seed: u64,
@@ -105,7 +105,8 @@ fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
 
 /// ln x of a positive normal number, within some units of rounding, with the same bits everywhere.
 ///
-/// x = m 2ᵉ with m in [√½, √2); ln m = 2 artanh y with y = (m − 1)/(m + 1), |y| < 0.172: 11 odd terms reach 1e-17.
+/// x = m 2ᵉ with m in [√½, √2); ln m = 2 artanh y with y = (m − 1)/(m + 1), |y| < 0.172: 11 odd terms reach
+/// 1e-17.
 fn logarithm(x: f64) -> f64 {
     let mut exponent = ((x.to_bits() >> 52) & 0x7ff) as i32 - 1023;
     let mut mantissa = f64::from_bits((x.to_bits() & ((1 << 52) - 1)) | 1023 << 52);

@@ -1,18 +1,18 @@
 //! How much of a shape lies within a box along the axes.
 //!
-//! A polyhedron is cut by the six planes of the box one after the other. A cut keeps the inner part of every face and closes the body
-//! with a cap, whose corners are ordered by their angle about their mean: the section of a convex body is convex. The volume is that
-//! of the pyramids from one inner point to all faces. A sphere that crosses the border is cut as a polyhedron of 162 corners with the
-//! sphere's volume.
+//! A polyhedron is cut by the six planes of the box one after the other. A cut keeps the inner part of every
+//! face and closes the body with a cap, whose corners are ordered by their angle about their mean: the
+//! section of a convex body is convex. The volume is that of the pyramids from one inner point to all faces.
+//! A sphere that crosses the border is cut as a polyhedron of 162 corners with the sphere's volume.
 
 use super::icosphere::Icosphere;
-use super::{Aabb, Convex, Pose, Shape, Vec3};
+use super::{Aabb, Convex, Drawing, Pose, Shape, Vec3};
 use std::f64::consts::PI;
 
-/// Volume of the part of a shape within `bounds`, m³. Where parts of a cluster overlap, the overlap counts twice, as in its mass.
-/// A half-space has none.
+/// Volume of the part of a shape within `bounds`, m³. Where parts of a cluster overlap, the overlap counts
+/// twice, as in its mass. A half-space has none.
 pub fn volume_within(shape: &Shape, pose: &Pose, bounds: &Aabb) -> f64 {
-    // The ball around it first: its box takes a look at each corner.
+    // The ball around it first: its box reads each corner.
     let ball = Aabb { min: pose.position, max: pose.position }.inflated(shape.bounding_radius());
     if !ball.overlaps(bounds) || !shape.aabb(pose).overlaps(bounds) {
         return 0.0;
@@ -24,25 +24,30 @@ fn convex_within(convex: &Convex, pose: &Pose, bounds: &Aabb) -> f64 {
     let reach = convex.aabb(pose);
     let inside =
         (0..3).all(|axis| bounds.min[axis] <= reach.min[axis] && reach.max[axis] <= bounds.max[axis]);
-    match convex {
-        Convex::HalfSpace => 0.0,
-        Convex::Sphere { radius } => {
+    let whole = || convex.moments().map_or(0.0, |moments| moments.volume);
+    match convex.drawing() {
+        Drawing::Plane => 0.0,
+        Drawing::Sphere { radius } => {
             let whole = 4.0 / 3.0 * PI * radius.powi(3);
             if inside {
                 return whole;
             }
             let ball = Icosphere::new(2);
-            let corner = |place: usize| pose.position + ball.vertices[place] * *radius;
+            let corner = |place: usize| pose.position + ball.vertices[place] * radius;
             let faces: Vec<Vec<Vec3>> =
                 ball.triangles.iter().map(|triangle| triangle.map(corner).to_vec()).collect();
             whole * volume(&cut_to(faces.clone(), bounds)) / volume(&faces)
         }
-        Convex::Polyhedron(polyhedron) if inside => polyhedron.volume(),
-        Convex::Polyhedron(polyhedron) => {
+        Drawing::Polyhedron(polyhedron) => {
+            let exact = matches!(convex, Convex::Polyhedron(_));
+            if inside {
+                return if exact { polyhedron.volume() } else { whole() };
+            }
             let corners: Vec<Vec3> = polyhedron.vertices.iter().map(|vertex| pose.point(vertex)).collect();
             let face = |vertices: &[u32]| vertices.iter().map(|&vertex| corners[vertex as usize]).collect();
             let faces = polyhedron.faces.iter().map(|each| face(&each.vertices)).collect();
-            volume(&cut_to(faces, bounds))
+            let within = volume(&cut_to(faces, bounds));
+            if exact { within } else { within * whole() / polyhedron.volume() }
         }
     }
 }

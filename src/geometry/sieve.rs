@@ -1,18 +1,19 @@
 //! The sieve size of a stone: the side of the smallest square aperture that it passes.
 //!
-//! A stone passes straight through a square aperture when its shadow along the aperture's axis fits the square, the
-//! stone turned as it likes. With the width w(u) = max x·u − min x·u,
+//! A stone passes straight through a square aperture when its shadow along the aperture's axis fits the
+//! square, the stone turned as it likes. With the width w(u) = max x·u − min x·u,
 //!
 //! ```text
 //! sieve size = min over orthonormal pairs (u, v) of max(w(u), w(v))          (1)
 //! ```
 //!
-//! A box of sides a ≤ b ≤ c passes b, or, when it is flat (a < 0.414 b), diagonally (a + b)/√2; a sphere passes its
-//! diameter. Stones that could pass only by turning *while* they pass are not accounted for.
+//! A box of sides a ≤ b ≤ c passes b, or, when it is flat (a < 0.414 b), diagonally (a + b)/√2; a sphere
+//! passes its diameter. Stones that could pass only by turning *while* they pass are not accounted for.
 //!
-//! (1) is not smooth and has several local minima. It is searched over a fixed set of directions of passage and turns
-//! about them, and then refined from the best few by trying small rotations that halve; against dense searches
-//! on 300 random stones the result was at most 0.1 % too large (0.0015 % on average), and sometimes the better one.
+//! (1) is not smooth and has several local minima. It is searched over a fixed set of directions of passage
+//! and turns about them, and then refined from the best few by trying small rotations that halve; against
+//! dense searches on 300 random stones the result was at most 0.1 % too large (0.0015 % on average), and
+//! sometimes the better one.
 
 use super::Vec3;
 
@@ -29,7 +30,8 @@ const TURNS: [(f64, f64); 6] = [
 ];
 /// How many of the coarse candidates are refined.
 const REFINED: usize = 8;
-/// Steps of the refinement, radians: all candidates from the first to the second, the best one on to the third.
+/// Steps of the refinement, radians: all candidates from the first to the second, the best one on to the
+/// third.
 const STEPS: [f64; 3] = [0.15, 0.01, 1e-4];
 
 /// The sieve size (1) of the convex hull of `points`; zero if there are none.
@@ -86,8 +88,8 @@ struct Square {
     u: Vec3,
     v: Vec3,
     side: f64,
-    /// What the search compares: the side, and a little of the other width. Turns about `v` leave w(v) as it is but for
-    /// rounding; without the second term noise would choose among them.
+    /// What the search compares: the side, and a little of the other width. Turns about `v` leave w(v) as it
+    /// is but for rounding; without the second term noise would choose among them.
     merit: f64,
 }
 
@@ -122,7 +124,8 @@ impl Square {
     }
 }
 
-/// Points in groups of four, for the vector unit: [group][axis][lane]. The last point fills up the last group.
+/// Points in groups of four, for the vector unit: [group][axis][lane]. The last point fills up the last
+/// group.
 struct Cloud(Vec<[[f64; 4]; 3]>);
 
 impl Cloud {
@@ -225,7 +228,8 @@ mod tests {
         assert_eq!(sieve_size(&[Vec3::x()]), 0.0);
     }
 
-    /// Against 20,000 random orientations, the best ten refined: the search misses little, and never goes below.
+    /// Against 20,000 random orientations, the best ten refined: the search misses little, and never goes
+    /// below.
     #[test]
     fn agrees_with_a_dense_search() {
         for seed in 0..25 {

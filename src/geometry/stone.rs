@@ -2,16 +2,18 @@
 //!
 //! Crushing breaks rock along planes, so a stone is what is left of space between random planes:
 //!
-//! 1. Planes n·x ≤ d with well spread directions n (each the best of some random ones) and d in 1 ± roughness. Three
-//!    planes meet at a vertex, so F planes give 2F − 4 vertices: 14 or 15 planes for about 25 vertices. The vertices come
-//!    from the convex hull of the dual points n/d: a face m·y = e of that hull is the vertex m/e.
-//! 2. In the principal frame of inertia the stone is stretched along the axes until its extents L ≥ I ≥ S have the drawn
-//!    ratios: *elongation* I/L and *flatness* S/I, each normal, cut off. Stretching along principal axes keeps them
-//!    principal.
+//! 1. Planes n·x ≤ d with well spread directions n (each the best of some random ones) and d in 1 ±
+//!    roughness. Three planes meet at a vertex, so F planes give 2F − 4 vertices: 14 or 15 planes for about
+//!    25 vertices. The vertices come from the convex hull of the dual points n/d: a face m·y = e of that hull
+//!    is the vertex m/e.
+//! 2. In the principal frame of inertia the stone is stretched along the axes until its extents L ≥ I ≥ S
+//!    have the drawn ratios: *elongation* I/L and *flatness* S/I, each normal, cut off. Stretching along
+//!    principal axes keeps them principal.
 //! 3. The whole is scaled to the wanted sieve size (`sieve.rs`).
 //!
-//! The stone stands in its principal frame, L along x, S along z, centre of mass at the origin; turning it at random is
-//! the caller's business. All of it is a pure function of the parameters, the size and the stream of random numbers.
+//! The stone stands in its principal frame, L along x, S along z, centre of mass at the origin; turning it at
+//! random is the caller's business. All of it is a pure function of the parameters, the size and the stream
+//! of random numbers.
 
 use super::sieve::sieve_size;
 use super::{Convex, Polyhedron, Random, Shape, Vec3, convex_hull, mass_properties};
@@ -26,7 +28,7 @@ pub struct Ratio {
     pub standard_deviation: f64,
 }
 
-/// What a stone looks like.
+/// The shape of a stone.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoneParameters {
     /// About how many vertices, 8 to 200; default 25.
@@ -96,8 +98,8 @@ pub fn stone(parameters: &StoneParameters, sieve_size: f64, random: &mut Random)
     let elongation = parameters.elongation.draw(random);
     let flatness = parameters.flatness.draw(random);
     let extents = Vec3::new(1.0, elongation, elongation * flatness);
-    // Planes that leave a long spike, or space unbounded, are drawn again. Few planes can hardly avoid spikes, so
-    // every attempt allows longer ones.
+    // Planes that leave a long spike, or space unbounded, are drawn again. Few planes can hardly avoid
+    // spikes, so every attempt allows longer ones.
     let mut reach = 1.0;
     loop {
         reach += 0.2;
@@ -240,8 +242,8 @@ mod tests {
         stone.faces.iter().map(|face| of_face(&face.vertices)).sum()
     }
 
-    /// Angular but compact: scanned ballast has a sphericity (surface of the ball of equal volume over surface) of about
-    /// 0.8 to 0.87.
+    /// Angular but compact: scanned ballast has a sphericity (surface of the ball of equal volume over
+    /// surface) of about 0.8 to 0.87.
     #[test]
     fn stones_are_compact_and_angular() {
         let stones = stones(&StoneParameters::default(), 300, 1.0);

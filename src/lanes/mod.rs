@@ -377,7 +377,8 @@ mod x86 {
         unsafe fn gather(lines: [*const Line; 4]) -> Columns<4> {
             let mut columns = [Lanes::default(); 8];
             for half in 0..2 {
-                // SAFETY: valid for reads of 64 bytes, of which this is one half; registers and arrays of as many numbers are alike.
+                // SAFETY: valid for reads of 64 bytes, of which this is one half; registers and arrays of as many
+                // numbers are alike.
                 unsafe {
                     let turned = transposed_4x4([
                         _mm256_load_pd(lines[0].cast::<f64>().add(4 * half)),

@@ -222,16 +222,6 @@ impl Model {
         self.coordinates[column].position
     }
 
-    /// Where a joint's entries stand in `q`.
-    pub fn joint_positions(&self, body: BodyIndex) -> std::ops::Range<usize> {
-        self.joints[body.0].positions()
-    }
-
-    /// Where a joint's entries stand in `v`.
-    pub fn joint_velocities(&self, body: BodyIndex) -> std::ops::Range<usize> {
-        self.joints[body.0].columns()
-    }
-
     pub fn cut_names(&self) -> impl Iterator<Item = &str> + '_ {
         self.cuts.iter().map(|cut| cut.name.as_str())
     }

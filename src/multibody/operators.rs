@@ -1,10 +1,12 @@
-//! What the contact solve needs of a machine in one step, as plain numbers: the owner broadcasts it, every rank uses it.
+//! What the contact solve needs of a machine in one step, as plain numbers: the owner broadcasts it, every
+//! rank uses it.
 
 use crate::geometry::{Pose, Vec3};
 use serde::{Deserialize, Serialize};
 
-/// Reduced operators where contacts are looked for: `v_u⁺ = free_velocity + mass_inverse · Σ Jᵀ p` for impulses `p` at
-/// points of bodies, and the velocity of a point is `J v_u` plus [`point_offset`](Self::point_offset).
+/// Reduced operators where contacts are looked for: `v_u⁺ = free_velocity + mass_inverse · Σ Jᵀ p` for
+/// impulses `p` at points of bodies, and the velocity of a point is `J v_u` plus
+/// [`point_offset`](Self::point_offset).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReducedOperators {
     /// Number of independent velocities.
@@ -46,8 +48,8 @@ pub struct RigidMap {
     pub drift_before: [f64; 6],
     /// The same at the end of the step.
     pub drift: [f64; 6],
-    /// Acceleration of the body frame's origin and angular acceleration that are there without any change of `v_u`, and
-    /// angular velocity. Zero for [`ContactVelocity::Middle`](super::ContactVelocity).
+    /// Acceleration of the body frame's origin and angular acceleration that are there without any change of
+    /// `v_u`, and angular velocity. Zero for [`ContactVelocity::Middle`](super::ContactVelocity).
     pub rates: [f64; 9],
 }
 
@@ -62,9 +64,9 @@ impl ReducedOperators {
         map.point_jacobian(self.nu, &arm, linear);
     }
 
-    /// What a contact has to add to `H_redᵀ v_u` to have the velocity of the point at `point` (world) at the end of the
-    /// step: prescribed joints, and with [`ContactVelocity::Ends`](super::ContactVelocity) what follows from where contacts
-    /// are looked for to the end.
+    /// What a contact has to add to `H_redᵀ v_u` to have the velocity of the point at `point` (world) at the
+    /// end of the step: prescribed joints, and with [`ContactVelocity::Ends`](super::ContactVelocity) what
+    /// follows from where contacts are looked for to the end.
     pub fn point_offset(&self, slot: usize, point: &Vec3) -> Vec3 {
         let (map, arm) = self.rigid(slot, point);
         read(&map.drift, 0) + read(&map.drift, 3).cross(&arm) + map.rate(&arm) * self.durations[1]

@@ -75,12 +75,6 @@ impl JointSpec {
         self
     }
 
-    /// Joint frame on the child, axes parallel to the child's.
-    pub fn child_at(mut self, position: Vec3) -> Self {
-        self.child_frame.position = position;
-        self
-    }
-
     pub fn frames(mut self, parent_frame: Pose, child_frame: Pose) -> Self {
         self.parent_frame = parent_frame;
         self.child_frame = child_frame;

@@ -415,11 +415,6 @@ impl Multibody {
         &self.operators
     }
 
-    /// Reduced Jacobian of the body-fixed point at `point` (world): 6 × nu, velocity then angular velocity.
-    pub fn reduced_point_jacobian(&self, body: BodyIndex, point: &Vec3) -> nalgebra::DMatrix<f64> {
-        self.data.jacobian(&self.model, body, point) * &self.reduced.map
-    }
-
     /// (30), (16), (20): takes the independent velocities at the end of the step, moves to its end, closes
     /// the loops and completes the velocities. Changes the partition where it has become ill-conditioned.
     pub fn finish(&mut self, v_u_new: &[f64]) -> Result<(), MultibodyError> {

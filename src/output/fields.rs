@@ -10,7 +10,7 @@ use super::image::Image;
 use super::piece::{Array, POLYGONS, Piece, Precision, VERTICES, Values};
 use super::polydata::{Maker, PolyDataFile};
 use crate::geometry::icosphere::Icosphere;
-use crate::geometry::{Aabb, Convex, Pose, Vec3};
+use crate::geometry::{Aabb, Convex, Drawing, Pose, Vec3};
 use crate::scene::Body;
 use crate::words::{Choose, choices};
 use decomposition::Comm;
@@ -190,20 +190,20 @@ impl BodyFile {
 
     fn draw(&self, piece: &mut Piece, pose: &Pose, convex: &Convex) {
         let first = piece.point_count() as i64;
-        match (convex, self.options.spheres) {
-            (Convex::Sphere { .. }, Spheres::Points) => {
+        match (convex.drawing(), self.options.spheres) {
+            (Drawing::Sphere { .. }, Spheres::Points) => {
                 let point = piece.point(&pose.position);
                 piece.cells[VERTICES].push([point]);
             }
-            (Convex::Sphere { radius }, Spheres::Surface) => {
+            (Drawing::Sphere { radius }, Spheres::Surface) => {
                 for vertex in &self.sphere.vertices {
-                    piece.point(&pose.point(&(vertex * *radius)));
+                    piece.point(&pose.point(&(vertex * radius)));
                 }
                 for triangle in &self.sphere.triangles {
                     piece.cells[POLYGONS].push(triangle.iter().map(|&k| first + k as i64));
                 }
             }
-            (Convex::Polyhedron(polyhedron), _) => {
+            (Drawing::Polyhedron(polyhedron), _) => {
                 for vertex in &polyhedron.vertices {
                     piece.point(&pose.point(vertex));
                 }
@@ -211,7 +211,7 @@ impl BodyFile {
                     piece.cells[POLYGONS].push(face.vertices.iter().map(|&k| first + i64::from(k)));
                 }
             }
-            (Convex::HalfSpace, _) => {
+            (Drawing::Plane, _) => {
                 for corner in self.options.domain.iter().flat_map(|domain| square(pose, domain)) {
                     piece.point(&corner);
                 }
@@ -229,7 +229,7 @@ impl BodyFile {
             field.add(body, count, values);
         }
         if let Some(radii) = piece.data.get_mut(self.options.fields.len()) {
-            let radius = if let Convex::Sphere { radius } = convex { *radius } else { 0.0 };
+            let radius = if let Drawing::Sphere { radius } = convex.drawing() { radius } else { 0.0 };
             (0..count).for_each(|_| radii.push(radius));
         }
     }

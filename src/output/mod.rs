@@ -35,4 +35,4 @@ pub use ranks::share;
 pub use restore::{StateFile, digest};
 pub use scene_file::{SceneFile, SceneRow, SceneState};
 pub use series::{Column, ColumnKind, Series, SeriesPosition};
-pub use state::{Attachments, Extra, ImpulseRow, StateHeader, write_checkpoint, write_state};
+pub use state::{Attachments, ImpulseRow, StateHeader, write_checkpoint, write_state};

@@ -4,7 +4,7 @@
 //! Each level is a table; a row names the first of its children and how many there are, and children of
 //! consecutive rows are consecutive. So any range of bodies finds its own rows in every table.
 
-use crate::geometry::{Convex, Edge, Face, Part, Polyhedron, Pose, Quat, Shape, Vec3};
+use crate::geometry::{Columns, Convex, Edge, Face, Part, Polyhedron, Pose, Quat, Shape, Vec3};
 use crate::scene::{Anchor, Body, BodyId, Motion};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -76,11 +76,11 @@ pub(super) struct Packed {
     /// Position, rotation and reach; a reach below zero where there is none.
     pub anchor: Vec<f64>,
     pub parts: Children,
-    /// 0 sphere, 1 polyhedron, 2 half-space.
+    /// The code of its kind, see [`Primitive`](crate::geometry::Primitive).
     pub part_kind: Vec<u8>,
     pub part_position: Vec<f64>,
     pub part_rotation: Vec<f64>,
-    /// Of a sphere; of a polyhedron the bounding radius.
+    /// [`Columns::radius`]: of a sphere; of a polyhedron the bounding radius.
     pub part_radius: Vec<f64>,
     pub vertices: Children,
     pub faces: Children,
@@ -137,25 +137,21 @@ impl Packed {
     }
 
     fn push_part(&mut self, pose: &Pose, convex: &Convex) {
-        let (kind, radius, polyhedron) = match convex {
-            Convex::Sphere { radius } => (0, *radius, None),
-            Convex::Polyhedron(polyhedron) => (1, polyhedron.bounding_radius, Some(polyhedron)),
-            Convex::HalfSpace => (2, 0.0, None),
-        };
-        self.part_kind.push(kind);
+        let columns = convex.columns();
+        self.part_kind.push(columns.code);
         self.part_position.extend(pose.position.as_slice());
         self.part_rotation.extend(pose.rotation.coords.as_slice());
-        self.part_radius.push(radius);
-        let Some(polyhedron) = polyhedron else {
-            for children in [&mut self.vertices, &mut self.faces, &mut self.edges] {
+        self.part_radius.push(columns.radius);
+        self.vertices.push(columns.vertices().len());
+        columns.vertices().iter().for_each(|vertex| self.vertex.extend(vertex.as_slice()));
+        let Some(polyhedron) = columns.solid else {
+            for children in [&mut self.faces, &mut self.edges] {
                 children.push(0);
             }
             return;
         };
-        self.vertices.push(polyhedron.vertices.len());
         self.faces.push(polyhedron.faces.len());
         self.edges.push(polyhedron.edges.len());
-        polyhedron.vertices.iter().for_each(|vertex| self.vertex.extend(vertex.as_slice()));
         for face in &polyhedron.faces {
             self.face_normal.extend(face.normal.as_slice());
             self.face_offset.push(face.offset);
@@ -174,12 +170,7 @@ impl Packed {
         let mut parts = Vec::with_capacity(self.part_kind.len());
         for row in 0..self.part_kind.len() {
             let pose = Pose::new(quaternion(&self.part_rotation, row), vector(&self.part_position, row));
-            let convex = match self.part_kind[row] {
-                0 => Convex::Sphere { radius: self.part_radius[row] },
-                1 => Convex::Polyhedron(shared(&mut known, self.polyhedron(row)?)),
-                2 => Convex::HalfSpace,
-                other => return Err(format!("a part has the unknown kind {other}")),
-            };
+            let convex = Convex::from_columns(self.columns(row, &mut known))?;
             parts.push(Part { pose, convex });
         }
         (0..self.id.len()).map(|row| self.body(row, &parts)).collect()
@@ -218,26 +209,21 @@ impl Packed {
         })
     }
 
-    fn polyhedron(&self, row: usize) -> Result<Polyhedron, String> {
-        let vertices: Vec<Vec3> = self.vertices.of(row).map(|row| vector(&self.vertex, row)).collect();
+    fn columns(&self, row: usize, known: &mut HashMap<u128, Arc<Polyhedron>>) -> Columns {
+        let vertices = self.vertices.of(row).map(|row| vector(&self.vertex, row));
         let faces = self.faces.of(row).map(|row| Face {
             normal: vector(&self.face_normal, row),
             offset: self.face_offset[row],
             vertices: self.corner[self.corners.of(row)].into(),
         });
         let faces: Vec<Face> = faces.collect();
-        let edges: Vec<Edge> = self.edges.of(row).map(|row| edge(&self.edge, row)).collect();
-        let vertex_is_there = |vertex: &u32| (*vertex as usize) < vertices.len();
-        let face_is_there = |face: &u32| (*face as usize) < faces.len();
-        let whole =
-            faces.iter().all(|face| face.vertices.len() >= 3 && face.vertices.iter().all(vertex_is_there))
-                && edges.iter().all(|edge| {
-                    edge.vertices.iter().all(vertex_is_there) && edge.faces.iter().all(face_is_there)
-                });
-        if !whole {
-            return Err("a polyhedron names vertices or faces that it does not have".into());
+        let (code, radius) = (self.part_kind[row], self.part_radius[row]);
+        if faces.is_empty() {
+            return Columns { code, radius, sizes: vertices.collect(), solid: None };
         }
-        Ok(Polyhedron { vertices, faces, edges, bounding_radius: self.part_radius[row] })
+        let edges: Vec<Edge> = self.edges.of(row).map(|row| edge(&self.edge, row)).collect();
+        let solid = Polyhedron { vertices: vertices.collect(), faces, edges, bounding_radius: radius };
+        Columns { code, radius, sizes: Default::default(), solid: Some(shared(known, solid)) }
     }
 }
 

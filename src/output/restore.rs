@@ -5,7 +5,7 @@ use super::error::OutputError;
 use super::hyperslab::{open, read_all, read_rows, row_count};
 use super::pack::{ANCHOR, Children, Packed};
 use super::seal;
-use super::state::{Extra, HeaderText, ImpulseRow, StateHeader, hash};
+use super::state::{HeaderText, ImpulseRow, StateHeader, hash};
 use crate::geometry::Vec3;
 use crate::scene::Body;
 use decomposition::{Comm, Solo};
@@ -236,14 +236,6 @@ fn read_header(path: &Path, file: &File) -> Result<(StateHeader, HeaderText), Ou
         Ok::<_, OutputError>((name, bytes))
     });
     let sections = sections.collect::<Result<_, _>>()?;
-    let extra = std::mem::take(&mut parsed.extra).into_iter().map(|(name, integer)| {
-        let place = format!("extra/{name}");
-        let values = match integer {
-            true => Extra::Integer(read_all(path, file, &place, None)?),
-            false => Extra::Real(read_all(path, file, &place, None)?),
-        };
-        Ok::<_, OutputError>((name, values))
-    });
     let header = StateHeader {
         time: *time.first().ok_or_else(|| missing("time"))?,
         step: *step.first().ok_or_else(|| missing("step"))?,
@@ -251,7 +243,6 @@ fn read_header(path: &Path, file: &File) -> Result<(StateHeader, HeaderText), Ou
         case,
         groups: std::mem::take(&mut parsed.groups),
         materials: std::mem::take(&mut parsed.materials),
-        extra: extra.collect::<Result<_, _>>()?,
         sections,
     };
     Ok((header, parsed))

@@ -1,6 +1,6 @@
 //! Bodies for the tests of this room.
 
-use super::state::{Extra, ImpulseRow, StateHeader};
+use super::state::{ImpulseRow, StateHeader};
 use crate::geometry::{Convex, Edge, Face, Part, Polyhedron, Pose, Quat, Shape, Vec3};
 use crate::scene::{Body, BodyId, Motion};
 use std::path::{Path, PathBuf};
@@ -104,11 +104,6 @@ pub fn header() -> StateHeader {
         case: "[simulation]\nname = \"Schüttung\"\n".into(),
         groups: vec!["wall, left".into(), "stones \"A\"".into(), "tool".into()],
         materials: vec!["granite".into(), "steel".into()],
-        extra: vec![
-            ("machine coordinates".into(), Extra::Real(vec![0.1, f64::NEG_INFINITY, -0.0])),
-            ("random".into(), Extra::Integer(vec![u64::MAX, 3])),
-            ("nothing".into(), Extra::Real(vec![])),
-        ],
         sections: vec![("machines".into(), vec![0, 255, 7]), ("empty".into(), vec![])],
     }
 }

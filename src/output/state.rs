@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! seal (512 bytes, see `seal`)
-//! /header  JSON text: code version, hash of the case, digest, names of groups, materials, extra values,
-//!          sections, attachments
-//! /case    text      /time, /step  one number each      /extra/<name>
+//! /header  JSON text: code version, hash of the case, digest, names of groups, materials, sections,
+//!          attachments
+//! /case    text      /time, /step  one number each
 //! /sections/<name>     bytes that belong to the physical state, known to their makers only: machines
 //! /attachments/<name>  bytes that do not: what a restart needs to continue the files of a run
 //! /bodies/…  /parts/…  /polyhedra/…  (see `pack`)
@@ -40,27 +40,9 @@ pub struct StateHeader {
     pub groups: Vec<String>,
     /// `Body::material` counts these.
     pub materials: Vec<String>,
-    /// Numbers beside the state that must come back.
-    pub extra: Vec<(String, Extra)>,
     /// Parts of the physical state that other rooms encode: machine coordinates, controller phases. They
     /// count in the digest.
     pub sections: Vec<(String, Vec<u8>)>,
-}
-
-/// Named numbers, bit by bit.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Extra {
-    Real(Vec<f64>),
-    Integer(Vec<u64>),
-}
-
-impl Extra {
-    fn bytes(&self) -> usize {
-        match self {
-            Extra::Real(values) => size_of_val(&values[..]),
-            Extra::Integer(values) => size_of_val(&values[..]),
-        }
-    }
 }
 
 /// The impulse of one contact point at the end of a step, under the key by which the next step finds it.
@@ -80,8 +62,6 @@ pub(super) struct HeaderText {
     pub code_version: String,
     pub groups: Vec<String>,
     pub materials: Vec<String>,
-    /// Name, and whether the values are integers.
-    pub extra: Vec<(String, bool)>,
     /// Of the case's text; none in format 1, like what follows.
     #[serde(default)]
     pub case_hash: Option<String>,
@@ -137,10 +117,7 @@ pub fn write_checkpoint<'a>(
     let digest = sums.finish(header.time, header.step);
     let packed = Packed::new(bodies);
     let sized = |all: &[(String, Vec<u8>)]| all.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
-    let texts = header.case.len()
-        + header.extra.iter().map(|(_, values)| values.bytes()).sum::<usize>()
-        + sized(&header.sections)
-        + sized(attachments);
+    let texts = header.case.len() + sized(&header.sections) + sized(attachments);
     let own = packed.bytes() + size_of_val(impulses) as u64 + texts as u64;
     let bytes = gather(comm, [own]).iter().map(|[bytes]| bytes).sum();
     let attachments = Announced::by_root(attachments, comm);
@@ -240,11 +217,10 @@ fn write_aside(path: &Path, comm: &dyn Comm, whole: Whole, compression: u8) -> R
 }
 
 fn check_names(path: &Path, header: &StateHeader, attachments: &[Announced]) -> Result<(), OutputError> {
-    let extra = header.extra.iter().map(|(name, _)| ("extra values", name));
     let sections = header.sections.iter().map(|(name, _)| ("sections", name));
     let attachments = attachments.iter().map(|attachment| ("attachments", &attachment.name));
     let mut seen = std::collections::BTreeSet::new();
-    for (what, name) in extra.chain(sections).chain(attachments) {
+    for (what, name) in sections.chain(attachments) {
         let plain = !name.is_empty() && !name.contains(['/', '\0']) && !name.starts_with('.');
         if !plain || !seen.insert((what, name)) {
             return Err(OutputError::misuse(path, format!("{what} cannot be named {name:?}")));
@@ -294,12 +270,10 @@ impl Writer<'_> {
     }
 
     fn header(&mut self, header: &StateHeader, digests: [&str; 2], attachments: &[Announced]) {
-        let kind = |(name, values): &(String, Extra)| (name.clone(), matches!(values, Extra::Integer(_)));
         let text = HeaderText {
             code_version: header.code_version.clone(),
             groups: header.groups.clone(),
             materials: header.materials.clone(),
-            extra: header.extra.iter().map(kind).collect(),
             case_hash: Some(hash(header.case.as_bytes())),
             digest: Some(digests[0].into()),
             properties: Some(digests[1].into()),
@@ -315,13 +289,6 @@ impl Writer<'_> {
         self.shared(root, "case", header.case.as_bytes());
         self.shared(root, "time", &[header.time]);
         self.shared(root, "step", &[header.step]);
-        let Some(group) = self.group("extra") else { return };
-        for (name, values) in &header.extra {
-            match values {
-                Extra::Real(values) => self.shared(&group, name, values),
-                Extra::Integer(values) => self.shared(&group, name, values),
-            }
-        }
         if let Some(group) = self.group("sections") {
             header.sections.iter().for_each(|(name, bytes)| self.shared(&group, name, bytes));
         }

@@ -206,9 +206,15 @@ fn a_file_that_contradicts_itself_is_refused() {
     for name in ["bodies/motion", "bodies/cluster", "parts/kind"] {
         assert!(spoil(&|file| file.dataset(name)?.write_slice(&[9u8], 0..1)).is_err());
     }
-    for name in
-        ["bodies/id", "bodies/velocity", "impulses", "impulses/feature", "header", "time", "extra/random"]
-    {
+    for name in [
+        "bodies/id",
+        "bodies/velocity",
+        "impulses",
+        "impulses/feature",
+        "header",
+        "time",
+        "sections/machines",
+    ] {
         assert!(spoil(&|file| file.unlink(name)).is_err(), "nobody missed {name}");
     }
     // A column with too few rows, of another width, of another type.
@@ -230,7 +236,7 @@ fn a_failed_write_names_the_path_and_leaves_the_old_file() {
     write_state(&path, &Solo, &header(), &bodies(3), &[], 0).unwrap();
     let before = std::fs::read(&path).unwrap();
     let mut odd = header();
-    odd.extra.push(("a/b".into(), Extra::Real(vec![])));
+    odd.sections.push(("a/b".into(), vec![]));
     assert!(write_state(&path, &Solo, &odd, &bodies(3), &[], 0).is_err());
     assert_eq!(std::fs::read(&path).unwrap(), before);
     let nowhere = directory.join("absent").join("final.h5");

@@ -13,7 +13,7 @@ const STEPS_AHEAD: usize = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ManifoldKey {
     pub bodies: [BodyId; 2],
-    pub parts: [u16; 2],
+    pub parts: [u32; 2],
 }
 
 /// The impulse at one contact point, in the world frame, on the second body of the key, N s.

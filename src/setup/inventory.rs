@@ -150,15 +150,14 @@ fn empty(name: String, kind: GroupKind) -> Group {
 
 /// Memory of a body with a shape of its own.
 fn bytes(body: &Body) -> usize {
-    let part = |convex: &Convex| match convex {
-        Convex::Polyhedron(polyhedron) => {
+    let part = |convex: &Convex| {
+        convex.columns().solid.map_or(0, |polyhedron| {
             let corners: usize = polyhedron.faces.iter().map(|face| face.vertices.len()).sum();
             polyhedron.vertices.len() * 24
                 + polyhedron.faces.len() * 56
                 + corners * 4
                 + polyhedron.edges.len() * 16
-        }
-        _ => 0,
+        })
     };
     size_of::<Body>() + body.shape.parts().map(|(_, convex)| part(convex)).sum::<usize>()
 }

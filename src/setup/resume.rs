@@ -247,10 +247,7 @@ fn collect_impulses(outgoing: BTreeMap<usize, Vec<Row>>, driven: &[Driven], comm
 
 /// Points of one contact stay in the order of the file, which is that of the step that made them.
 fn gathered(mut rows: Vec<ImpulseRow>, driven: &[Driven]) -> Impulses {
-    let key = |row: &ImpulseRow| ManifoldKey {
-        bodies: row.ids.map(BodyId),
-        parts: row.parts.map(|part| part as u16),
-    };
+    let key = |row: &ImpulseRow| ManifoldKey { bodies: row.ids.map(BodyId), parts: row.parts };
     rows.sort_by_key(key);
     let mut impulses = Impulses::default();
     for points in rows.chunk_by(|a, b| key(a) == key(b)) {

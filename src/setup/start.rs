@@ -281,10 +281,7 @@ fn take_impulses(file: &StateFile, ids: &Translation, comm: &dyn Comm) -> Result
     for (_, bytes) in comm.scatter(outgoing.into_iter().collect()) {
         rows.extend(numbers(&bytes).chunks_exact(IMPULSE_WORDS).map(decode));
     }
-    let key = |row: &ImpulseRow| ManifoldKey {
-        bodies: row.ids.map(BodyId),
-        parts: row.parts.map(|part| part as u16),
-    };
+    let key = |row: &ImpulseRow| ManifoldKey { bodies: row.ids.map(BodyId), parts: row.parts };
     rows.sort_by_key(|row| (key(row), row.feature));
     let mut impulses = Impulses::default();
     for points in rows.chunk_by(|a, b| key(a) == key(b)) {

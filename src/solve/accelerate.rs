@@ -5,13 +5,13 @@
 //! *Conjugate gradient* [SilcowitzHansen2010], with Fletcher and Reeves' factor:
 //!
 //! ```text
-//! β = ‖d_k‖² / ‖d_{k−1}‖²,      r_{k+1} = G(r_k) + β p_{k−1},      p_k = β p_{k−1} + d_k,      restart (p = 0) when β > 1
+//! β = ‖d_k‖² / ‖d_{k−1}‖²,   r_{k+1} = G(r_k) + β p_{k−1},   p_k = β p_{k−1} + d_k,   p = 0 when β > 1
 //! ```
 //!
 //! *Momentum* [Nesterov1983], with the further step of [Kim2016]:
 //!
 //! ```text
-//! y_{k+1} = r_k + β_k (r_k − r_{k−1}) + c β_k (r_k − y_k),     r_k = G(y_k),     β_k = min( k / (k + 3), 1 − g )
+//! y_{k+1} = r_k + β_k (r_k − r_{k−1}) + c β_k (r_k − y_k),   r_k = G(y_k),   β_k = min( k / (k + 3), 1 − g )
 //! ```
 //!
 //! *How much.* Where plain sweeps take the slowest mode down by `exp(−γ)` each, the best g is about `2 √(1.4

@@ -22,7 +22,10 @@ pub fn priority(key: &ManifoldKey) -> Priority {
 }
 
 fn hash(key: &ManifoldKey) -> u64 {
-    let parts = u64::from(key.parts[0]) << 16 | u64::from(key.parts[1]);
+    let [one, other] = key.parts.map(u64::from);
+    // The lower sixteen bits of both below the upper ones. The order of contacts depends on this number.
+    let half = |shift: u32| (one >> shift & 0xffff) << 16 | (other >> shift & 0xffff);
+    let parts = half(16) << 32 | half(0);
     mix(mix(mix(key.bodies[0].0) ^ key.bodies[1].0) ^ parts)
 }
 
@@ -62,9 +65,9 @@ pub struct Coloured {
 pub struct Colouring<'a> {
     links: &'a [Link],
     foreign: &'a [(u32, ManifoldKey)],
-    /// For each slot its manifolds, foreign ones included, ascending by priority; `lists[starts[s]..starts[s
-    /// + 1]]`. The hash of each, and its place among the links and then the foreign ones: keys are looked up
-    /// only where hashes are equal, and the lists are shorter by half.
+    /// For each slot its manifolds, foreign ones included, ascending by priority:
+    /// `lists[starts[s]..starts[s + 1]]`. The hash of each, and its place among the links and then the foreign ones: keys are read only
+    /// where hashes are equal, and the lists are shorter by half.
     starts: Vec<u32>,
     lists: Vec<(u64, u32)>,
     /// How many of each list are coloured.

@@ -25,7 +25,6 @@
 //! `max ‖F‖/ρ` with `ρ = 1/W_nn`.
 
 use super::kernel::{self, Terms};
-use super::problem::{Manifold, Point, Problem, Twist};
 use super::solver::Interface;
 use super::sweep::Sweep;
 use crate::geometry::Vec3;
@@ -43,7 +42,7 @@ crate::words::choices! {
     }
 }
 
-/// What [`Meter::measure`] found, all ranks together.
+/// What [`Ruler::read`] found, all ranks together.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Residual {
     /// In the measure asked for, dimensionless.
@@ -65,7 +64,7 @@ pub enum Sums {
 pub type Grids = [Grid; 4];
 
 impl Sums {
-    fn add(&mut self, terms: [f64; 4]) {
+    pub fn add(&mut self, terms: [f64; 4]) {
         match self {
             Sums::Exact(sums) => sums.iter_mut().zip(terms).for_each(|(sum, term)| sum.add(term)),
             Sums::Rounded(sums) => sums.iter_mut().zip(terms).for_each(|(sum, term)| sum.add(term)),
@@ -146,13 +145,13 @@ impl Partial {
     }
 
     /// A NaN must not be lost in the maximum.
-    fn add_worst(&mut self, worst: f64) {
+    pub fn add_worst(&mut self, worst: f64) {
         if worst > self.worst_velocity || worst.is_nan() {
             self.worst_velocity = worst;
         }
     }
 
-    fn finish(&self, sums: [f64; 4]) -> Residual {
+    pub fn finish(&self, sums: [f64; 4]) -> Residual {
         let [error, free, impulse, velocity] = sums.map(f64::sqrt);
         let scale = free.max(impulse).max(velocity);
         let natural_map = if scale > 0.0 { error / scale } else { error };
@@ -234,66 +233,10 @@ impl Seen {
 ///
 /// Bodies that fly together touch with impulses and relative velocities that are nothing but this. Relative
 /// to themselves such noise never gets small: five boxes in free fall took all sweeps allowed in every step.
-fn rounding(manifold: &Manifold, point: &Point, velocities: &[Twist]) -> f64 {
-    let square = |side: usize| {
-        let twist = &velocities[manifold.slots[side] as usize];
-        let turning = Vec3::from(twist.angular).norm_squared() * point.arms[side].norm_squared();
-        Vec3::from(twist.linear).norm_squared() + turning
-    };
-    ROUNDING * (square(0) + square(1) + point.bias * point.bias).sqrt()
-}
-
+///
 /// How well a sum of five numbers is known, by the root of their squares, which is at least 1/√5 of the sum:
 /// sixteen roundings of the sum.
 pub(super) const ROUNDING: f64 = 36.0 * f64::EPSILON;
-
-/// Measures one problem, as often as asked.
-pub struct Meter<'a> {
-    problem: &'a Problem,
-    /// By point: the free relative velocity with its bias, and W_nn.
-    free: Vec<(Vec3, f64)>,
-}
-
-impl<'a> Meter<'a> {
-    pub fn new(problem: &'a Problem) -> Self {
-        let mut free = Vec::with_capacity(problem.points.len());
-        for (index, manifold) in problem.manifolds.iter().enumerate() {
-            for point in &problem.points[problem.points_of(index)] {
-                let velocity = problem.relative_velocity(manifold, point, &problem.free_velocity);
-                let delassus = problem.delassus(manifold, point);
-                free.push((velocity + Vec3::new(point.bias, 0.0, 0.0), delassus[(0, 0)]));
-            }
-        }
-        Self { problem, free }
-    }
-
-    /// Of all points, one by one.
-    pub fn measure(&self, velocities: &[Twist], impulses: &[[f64; 3]], measure: Measure) -> Residual {
-        let problem = self.problem;
-        let mut partial = Partial::new(None);
-        for (index, manifold) in problem.manifolds.iter().enumerate() {
-            let mut sums = [0.0; 4];
-            for place in problem.points_of(index) {
-                let point = &problem.points[place];
-                let (free, delassus) = self.free[place];
-                let velocity = problem.relative_velocity(manifold, point, velocities);
-                let seen = Seen {
-                    impulse: impulses[place].into(),
-                    velocity: velocity + Vec3::new(point.bias, 0.0, 0.0),
-                    free,
-                    friction: manifold.friction,
-                    delassus,
-                    rounding: rounding(manifold, point, velocities),
-                };
-                let (terms, worst) = seen.terms(measure);
-                sums.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
-                partial.add_worst(worst);
-            }
-            partial.sums.add(sums);
-        }
-        partial.sums.values().map(|sums| partial.finish(sums)).expect("exact sums have any size")
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -190,13 +190,14 @@ impl<'t> Sweep<'t> {
     pub(super) fn measure(&self, measure: Measure, grids: Option<&Grids>) -> Partial {
         let scaled = measure == Measure::Scaled;
         let Blocks { blocks, rows, weights, phases, .. } = &self.blocks;
+        let velocities = &self.velocities[..];
         let measured = |lists: &mut dyn Iterator<Item = &[Block]>| {
             let mut partial = Partial::new(grids);
             let mut terms: Vec<Terms> = Vec::with_capacity(MEASURED_TOGETHER);
             for blocks in lists.flat_map(|blocks| blocks.chunks(MEASURED_TOGETHER)) {
                 // SAFETY: slots, rows and weights were made for these arrays.
                 unsafe {
-                    kernel::measure_all(blocks, rows, weights, &self.velocities, scaled, &mut terms);
+                    kernel::measure_all(blocks, rows, weights, velocities, scaled, &mut terms);
                 }
                 partial.add_lanes(&terms);
                 terms.clear();

@@ -1,7 +1,8 @@
 //! From positions to a contact problem that is ready to be solved on all ranks, in one pipeline:
 //!
 //! ```text
-//! ghosts → view → detection → which contacts take part → colours, hubs, exchanges → assembly → contacts of hubs to their owner
+//! ghosts → view → detection → which contacts take part → colours, hubs, exchanges → assembly
+//!                                                        → contacts of hubs to their owner
 //! ```
 //!
 //! It is used with the positions at which a scheme wants contacts for the velocities of a step, and with

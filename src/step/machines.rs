@@ -1,8 +1,10 @@
 //! The machines of a run: stepped by one rank, which tells the others what the contact solve needs of them.
 //!
 //! ```text
-//! owner:  controller, q_m, loops closed, reduced operators (16)–(27)  ── broadcast ──▶  every rank: poses, H_red of its contacts
-//! every rank's contacts  ── rows ──▶  owner: the hub phase of each sweep          ── v_u ──▶  (30), loops closed
+//! owner:  controller, q_m, loops closed, reduced operators (16)–(27)
+//!           ── operators ──▶  every rank: poses, contacts of machine bodies
+//! every rank's contacts of machines
+//!           ── body slots and points ──▶  owner: the hub phase of each sweep; then v_u, (30), loops closed
 //! ```
 
 use super::StepError;

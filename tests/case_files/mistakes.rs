@@ -246,7 +246,8 @@ fn every_mistake_is_told_with_line_and_key() {
     assert!(MISTAKES.len() > 60);
 }
 
-/// One mistake must not breed more: every entry gives exactly one error, but for these few that truly make more.
+/// One mistake must not breed more: every entry gives exactly one error, but for these few that truly make
+/// more.
 #[test]
 fn one_mistake_makes_one_error() {
     let truly_several = [

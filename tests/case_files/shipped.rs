@@ -5,7 +5,8 @@ use breccia::input::{BodyMotion, Generator, ShapeKind, manual_markdown, read_cas
 use breccia::scene::Activation;
 use std::path::{Path, PathBuf};
 
-/// Every case in `inputs/` and the folders below, sorted by name; a file without a simulation is a part of cases.
+/// Every case in `inputs/` and the folders below, sorted by name; a file without a simulation is a part of
+/// cases.
 pub fn shipped() -> Vec<PathBuf> {
     let project = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut folders = vec![project.join("inputs")];

@@ -1,7 +1,7 @@
 //! Builders of small scenes for the physics tests, and what they all measure.
 //!
-//! Defaults: θ = ½, no correction of penetration, warm start, a solver tolerance of 1e-12, one material. With these a test
-//! sees the method itself, not a safeguard around it.
+//! Defaults: θ = ½, no correction of penetration, warm start, a solver tolerance of 1e-12, one material. With
+//! these a test sees the method itself, not a safeguard around it.
 
 // Every test binary compiles this file for itself and uses a part of it.
 #![allow(dead_code)]
@@ -20,7 +20,8 @@ use decomposition::Solo;
 use std::sync::Arc;
 
 pub const GRAVITY: f64 = 9.81;
-/// Overlap with which bodies at rest start, m: a gap-activated contact must not depend on the last bit of a position.
+/// Overlap with which bodies at rest start, m: a gap-activated contact must not depend on the last bit of a
+/// position.
 pub const SEATED: f64 = 1e-9;
 /// Materials that a world knows; all pairs follow its law until another one is set.
 const MATERIALS: usize = 3;
@@ -176,7 +177,8 @@ pub fn run_until(stepper: &mut Stepper, time: f64, mut each: impl FnMut(&Stepper
     }
 }
 
-/// The kinetic energy that the free bodies would have after the coming step if nothing touched: that of `v_free` (28).
+/// The kinetic energy that the free bodies would have after the coming step if nothing touched: that of
+/// `v_free` (28).
 pub fn free_kinetic_energy(stepper: &Stepper) -> f64 {
     let (mut scene, physics) = (stepper.scene().clone(), stepper.physics());
     let gravity = (physics.gravity)(physics.time(scene.state.step));

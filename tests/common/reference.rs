@@ -1,15 +1,16 @@
-//! Other people's reference runs, where they are at hand. They are read, never copied into the project.
+//! Other people's reference runs: read from the folder that `BRECCIA_REFERENCE` names, never copied into the
+//! project.
+//!
+//! A test that uses this is `#[ignore = "needs BRECCIA_REFERENCE"]`, so that it does not count as passed
+//! where the data is absent. Where the variable is set, `make test` runs it (`jobs/test.sh`); by hand: `cargo
+//! test --test NAME -- --ignored`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-/// The rows of one of Siconos' `.ref` files (first line: rows, columns); none where the folder is absent.
-pub fn siconos(name: &str) -> Option<Vec<Vec<f64>>> {
-    let Some(path) = folder().map(|folder| folder.join("siconos").join(name)).filter(|path| path.is_file())
-    else {
-        println!("skipped: no reference/siconos/{name} here");
-        return None;
-    };
-    let text = std::fs::read_to_string(&path).expect("the reference run can be read");
+/// The rows of one of Siconos' `.ref` files (first line: rows, columns).
+pub fn siconos(name: &str) -> Vec<Vec<f64>> {
+    let path = folder().join("siconos").join(name);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut lines = text.lines();
     let numbers = |line: &str| -> Vec<f64> {
         line.split_whitespace().map(|word| word.parse().expect("a number")).collect()
@@ -18,24 +19,21 @@ pub fn siconos(name: &str) -> Option<Vec<Vec<f64>>> {
     let rows: Vec<Vec<f64>> = lines.map(numbers).filter(|row| !row.is_empty()).collect();
     assert_eq!(rows.len(), shape[0] as usize, "{}", path.display());
     assert!(rows.iter().all(|row| row.len() == shape[1] as usize), "{}", path.display());
-    Some(rows)
+    rows
 }
 
-/// The contact problems in FCLib files, ascending by name; none where the folder is absent.
+/// The contact problems in FCLib files, ascending by name.
 pub fn fclib() -> Vec<PathBuf> {
-    let listed = folder().and_then(|folder| std::fs::read_dir(folder.join("fclib")).ok());
-    let entries = listed.into_iter().flatten().flatten().map(|entry| entry.path());
+    let folder = folder().join("fclib");
+    let entries = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let entries = entries.map(|entry| entry.expect("a readable folder").path());
     let mut files: Vec<PathBuf> =
         entries.filter(|path| path.extension().is_some_and(|extension| extension == "hdf5")).collect();
     files.sort();
-    if files.is_empty() {
-        println!("skipped: no reference/fclib here");
-    }
+    assert!(!files.is_empty(), "no problems in {}", folder.display());
     files
 }
 
-/// `../shared/reference` seen from the project, or where the machine of the project's makers has it.
-fn folder() -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/reference");
-    [beside, PathBuf::from("/work/shared/reference")].into_iter().find(|folder| folder.is_dir())
+fn folder() -> PathBuf {
+    std::env::var_os("BRECCIA_REFERENCE").map(PathBuf::from).expect("BRECCIA_REFERENCE names the folder")
 }

@@ -1,6 +1,6 @@
 //! The layout: as genuine files have it, in every storage that FCLib knows.
 
-use super::support::Directory;
+use super::support::{Directory, skip};
 use super::{local, name, reference, stack};
 use breccia::output::fclib::{FclibProblem, read_fclib, write_fclib};
 use hdf5::File;
@@ -15,9 +15,11 @@ fn h5dump(path: &Path, arguments: &[&str]) -> Option<String> {
     Some(text.split_once('\n')?.1.to_string())
 }
 
-/// A genuine file, read and written again, is the same to h5dump: every name, type, shape and attribute, and every string and number
-/// unless the entries of a row are not in ascending order there (one of the files), as breccia writes them.
+/// A genuine file, read and written again, is the same to h5dump: every name, type, shape and attribute, and
+/// every string and number unless the entries of a row are not in ascending order there (one of the files),
+/// as breccia writes them.
 #[test]
+#[ignore = "needs BRECCIA_REFERENCE"]
 fn genuine_files_are_written_as_they_were() {
     let directory = Directory::new("fclib-layout");
     let (mut compared, mut equal) = (0, 0);
@@ -27,8 +29,7 @@ fn genuine_files_are_written_as_they_were() {
         write_fclib(&copy, &content).expect("a copy");
         assert_eq!(read_fclib(&copy).expect("the copy"), content);
         let (Some(theirs), Some(ours)) = (h5dump(&file, &["-A"]), h5dump(&copy, &["-A"])) else {
-            println!("skipped: no h5dump here");
-            return;
+            return skip::test("no h5dump");
         };
         assert!(theirs == ours, "{}: h5dump -A differs", file.display());
         compared += 1;
@@ -37,7 +38,7 @@ fn genuine_files_are_written_as_they_were() {
     println!(
         "measured {compared} genuine files of equal layout after reading and writing, {equal} equal in every number"
     );
-    assert!(compared == 0 || equal + 1 >= compared, "{equal} of {compared}");
+    assert!(equal + 1 >= compared, "{equal} of {compared}");
 }
 
 /// What the library of that name would find in a global file, by h5dump's words.

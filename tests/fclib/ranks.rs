@@ -1,4 +1,5 @@
-//! A step's problem out of a run, on any number of ranks, and solved again; and runs whose steps are solved with W assembled.
+//! A step's problem out of a run, on any number of ranks, and solved again; and runs whose steps are solved
+//! with W assembled.
 
 use super::solve;
 use super::support::{Directory, breccia, project, run};
@@ -75,7 +76,8 @@ fn steps_that_do_not_exist_are_refused() {
     assert!(words.contains("--dump-problem 4: this run makes the steps 1 to 3"), "{words}");
 }
 
-/// Every solver by name drives the time step: the same bits on 1 and 3 ranks, and the motion of the coloured sweep to the tolerance.
+/// Every solver by name drives the time step: the same bits on 1 and 3 ranks, and the motion of the coloured
+/// sweep to the tolerance.
 #[test]
 fn the_step_can_use_every_solver() {
     let directory = Directory::new("fclib-methods");

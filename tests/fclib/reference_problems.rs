@@ -4,8 +4,8 @@ use super::support::Directory;
 use super::{local, name, reference, solve, solve_json, stack};
 use breccia::output::fclib::{read_fclib, write_fclib};
 
-/// Sweeps that Siconos' NSGS needs from r = 0 to errors of 1e-4 and 1e-8 in the full criterion; none where it stalls.
-/// `../shared/reference/README.md`. For the smallest it says 3 to 15 and 7 to 19 together.
+/// Sweeps that Siconos' NSGS needs from r = 0 to errors of 1e-4 and 1e-8 in the full criterion; none where it
+/// stalls. Measured by others, as listed with the files; for the smallest 3 to 15 and 7 to 19 together.
 const SICONOS: [(&str, Option<u64>, Option<u64>); 13] = [
     ("BoxesStack1-i100000-32", Some(1334), None),
     ("Capsules-i101-404", Some(12), Some(8322)),
@@ -23,11 +23,9 @@ const SICONOS: [(&str, Option<u64>, Option<u64>); 13] = [
 ];
 
 #[test]
+#[ignore = "needs BRECCIA_REFERENCE"]
 fn all_are_solved_by_the_default() {
     let files = reference::fclib();
-    if files.is_empty() {
-        return;
-    }
     let (rows, code) = solve_json(&["--tolerance", "1e-8"], &files);
     assert_eq!((code, rows.len()), (0, 13));
     for row in rows {
@@ -42,24 +40,21 @@ fn all_are_solved_by_the_default() {
 
 /// `nncg` and `prox-newton` solve all of them too: two ways round the stall of plain sweeps.
 #[test]
+#[ignore = "needs BRECCIA_REFERENCE"]
 fn all_are_solved_where_sweeps_stall() {
     let files = reference::fclib();
     for solver in ["nncg", "prox-newton"] {
         let arguments = ["--tolerance", "1e-8", "--solver", solver];
-        if !files.is_empty() {
-            let output = solve(&arguments, &files);
-            assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stdout));
-        }
+        let output = solve(&arguments, &files);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stdout));
     }
 }
 
 #[test]
+#[ignore = "needs BRECCIA_REFERENCE"]
 fn plain_sweeps_are_as_few_as_siconos() {
     let files = reference::fclib();
     for (tolerance, at) in [("1e-4", 0), ("1e-8", 1)] {
-        if files.is_empty() {
-            return;
-        }
         let arguments = ["--solver", "nsgs", "--tolerance", tolerance, "--max-sweeps", "20000"];
         let (rows, _) = solve_json(&arguments, &files);
         for (file, row) in files.iter().zip(rows) {
@@ -70,7 +65,8 @@ fn plain_sweeps_are_as_few_as_siconos() {
             println!("measured {} to {tolerance}: {ours} sweeps, Siconos {theirs}", name(file));
             assert_eq!(row["converged"], true, "{row}");
             assert!(2 * ours <= 3 * theirs.max(2), "{row}");
-            // In an optimised build on a quiet machine; a loaded one is measured by its processor time too, but shares caches.
+            // In an optimised build on a quiet machine; a loaded one is measured by its processor time too,
+            // but shares caches.
             let each = row["nanoseconds_per_sweep_and_contact"].as_f64().expect("sweeps were made");
             if std::env::var_os("BRECCIA_SOAK").is_some() && ours > 500 && known.0 != "OneObject-i1028-138" {
                 assert!(each <= 100.0, "{row}");
@@ -79,7 +75,27 @@ fn plain_sweeps_are_as_few_as_siconos() {
     }
 }
 
-/// Without the reference: a stack whose W has no full rank, both forms, both dimensions, all solvers; written solutions hold.
+/// Sweeps of plain Gauss–Seidel on stacks of our own, from r = 0: they grow with the height, and a change of
+/// the sweep shows.
+#[test]
+fn sweeps_on_stacks_of_our_own() {
+    let directory = Directory::new("fclib-sweeps");
+    let files = [2, 4, 8].map(|boxes| {
+        let file = directory.file(&format!("stack{boxes}.hdf5"));
+        write_fclib(&file, &local(&stack(boxes, 3))).expect("a file");
+        file
+    });
+    for (tolerance, expected) in [("1e-4", [37, 191, 1049]), ("1e-8", [80, 481, 3863])] {
+        let (rows, code) = solve_json(&["--solver", "nsgs", "--tolerance", tolerance], &files);
+        assert_eq!(code, 0, "{rows:?}");
+        let sweeps: Vec<u64> = rows.iter().map(|row| row["sweeps"].as_u64().expect("a number")).collect();
+        // A last bit may decide a check of the residual.
+        let near = |(&found, &expected): (&u64, &u64)| found.abs_diff(expected) <= 1 + expected / 50;
+        assert!(sweeps.iter().zip(&expected).all(near), "to {tolerance}: {sweeps:?}");
+    }
+}
+
+/// A stack whose W has no full rank, both forms, both dimensions, all solvers; written solutions hold.
 #[test]
 fn a_stack_of_our_own() {
     let directory = Directory::new("fclib-stack");

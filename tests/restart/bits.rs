@@ -1,4 +1,5 @@
-//! Straight runs against interrupted ones: equal in every bit, on any number of ranks on either side of a stop.
+//! Straight runs against interrupted ones: equal in every bit, on any number of ranks on either side of a
+//! stop.
 
 use super::runs::{Out, Random, Results, soak};
 use std::path::{Path, PathBuf};
@@ -107,8 +108,7 @@ fn script() -> PathBuf {
 /// The real reader finds every step, with as many points as there should be.
 fn vtk_reads(path: &Path, expected: &Results) {
     let Some(python) = python() else {
-        println!("skipped: no Python with VTK");
-        return;
+        return crate::support::skip::part("no Python with VTK");
     };
     let paths = ["bodies.vtkhdf", "contacts.vtkhdf"].map(|name| path.join(name));
     let output = Command::new(python).arg(script()).args(paths).output().expect("Python starts");

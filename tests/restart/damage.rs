@@ -1,4 +1,5 @@
-//! Checkpoints that were cut, spoilt, mixed up or made by something else: always an error that says so, never a result.
+//! Checkpoints that were cut, spoilt, mixed up or made by something else: always an error that says so, never
+//! a result.
 
 use super::runs::{Out, Random, soak};
 use breccia::output::{Digest, OutputError, StateFile};
@@ -19,7 +20,8 @@ fn read(path: &Path) -> Result<(), OutputError> {
     file.check_digest(&digest).map(|_| ())
 }
 
-/// Two datasets of one shape and type change places, as a wrong tool might do it, and the file is sealed again.
+/// Two datasets of one shape and type change places, as a wrong tool might do it, and the file is sealed
+/// again.
 fn swap(path: &Path, names: [&str; 2]) {
     let file = hdf5::File::open_rw(path).expect("a whole file");
     file.relink(names[0], "aside").and_then(|()| file.relink(names[1], names[0])).expect("a dataset");

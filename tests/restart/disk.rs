@@ -1,11 +1,12 @@
 //! A disk that is full, a directory that nobody may write to, and one that is taken away.
 
 use super::runs::{CASE, Out, SETTINGS};
-use crate::support::project;
+use crate::support::{project, skip};
 use std::process::{Command, Stdio};
 
-/// Runs a script in a name space of its own, where `$DISK` is an empty place for a disk, `$BRECCIA` starts a run of the case in `$OUT`
-/// (on that disk) and `$BIN` is the program. None where the system does not allow it.
+/// Runs a script in a name space of its own, where `$DISK` is an empty place for a disk, `$BRECCIA` starts a
+/// run of the case in `$OUT` (on that disk) and `$BIN` is the program. None where the system does not allow
+/// it.
 fn with_disk(name: &str, script: &str) -> Option<(bool, String)> {
     let out = Out::new(name);
     let disk = out.beside("disk");
@@ -19,7 +20,7 @@ fn with_disk(name: &str, script: &str) -> Option<(bool, String)> {
     );
     let allowed = Command::new("unshare").args(["-rm", "mount", "-t", "tmpfs", "tmpfs"]).arg(&disk).output();
     if !allowed.is_ok_and(|output| output.status.success()) {
-        println!("skipped: no small disk can be mounted here");
+        skip::test("no small disk can be mounted");
         return None;
     }
     let output = Command::new("unshare")

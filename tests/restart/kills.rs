@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 const STEPS: u64 = 400;
 
-/// Kills the whole run at random moments, goes on from the last checkpoint each time, and compares with a run that nobody disturbed.
+/// Kills the whole run at random moments, goes on from the last checkpoint each time, and compares with a run
+/// that nobody disturbed.
 #[test]
 fn kills_at_any_moment_change_nothing() {
     let mut random = Random::new(2);

@@ -4,7 +4,8 @@ use crate::support::{Directory, breccia, project};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Balls in a drum that turns, between fixed walls: generated grains, a kinematic body, pictures and rows at odd intervals.
+/// Balls in a drum that turns, between fixed walls: generated grains, a kinematic body, pictures and rows at
+/// odd intervals.
 pub const CASE: &str = "inputs/rotating-drum.toml";
 pub const SETTINGS: [&str; 10] = [
     "--set",

@@ -1,6 +1,8 @@
 //! The real binary under `mpirun`, for integration tests.
 #![allow(dead_code)] // each test binary uses a part
 
+pub mod skip;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,11 +1,13 @@
-//! `stones1000` settled, in breccia and in rapier3d (f64), turn by turn in one run: time of a step, and what each leaves behind.
+//! `stones1000` settled, in breccia and in rapier3d (f64), turn by turn in one run: time of a step, and what
+//! each leaves behind.
 //!
 //! `cd benches/rapier && cargo run --release [steps]`
 //!
-//! Both take the same bodies, walls, friction 0.7 and time step, one thread, no sleeping. Every 50 steps of one follow 50 steps of the other, so
-//! that a busy machine slows both. Afterwards both are measured by breccia's detection at their own poses: deepest penetration, kinetic
-//! energy, and the fastest approach at a closed contact point, which the exact law forbids. The velocities and impulses of rapier's last
-//! step go through the residual by which breccia stops.
+//! Both take the same bodies, walls, friction 0.7 and time step, one thread, no sleeping. Every 50 steps of
+//! one follow 50 steps of the other, so that a busy machine slows both. Afterwards both are measured by
+//! breccia's detection at their own poses: deepest penetration, kinetic energy, and the fastest approach at a
+//! closed contact point, which the exact law forbids. The velocities and impulses of rapier's last step go
+//! through the residual by which breccia stops.
 
 #[path = "../../packing/mod.rs"]
 mod packing;
@@ -138,8 +140,8 @@ fn copy_state(body: &mut Body, world: &PhysicsWorld, handle: RigidBodyHandle) {
     body.angular_velocity = Vec3::new(w.x, w.y, w.z);
 }
 
-/// Rapier's last step by the exact law: its contact points, normals and impulses, and the velocities that it ended with. The direction of
-/// friction is the one that it keeps for its next step.
+/// Rapier's last step by the exact law: its contact points, normals and impulses, and the velocities that it
+/// ended with. The direction of friction is the one that it keeps for its next step.
 fn residual(
     world: &PhysicsWorld,
     bodies: &[RigidBodyHandle],
@@ -149,7 +151,8 @@ fn residual(
 ) {
     let slots: HashMap<_, u32> = bodies.iter().copied().zip(0..).collect();
     let ready = Ready::new((before.clone(), physics.clone()));
-    // Which body the stored friction pushes is not documented: the sign that explains the velocities better is taken.
+    // Which body the stored friction pushes is not documented: the sign that explains the velocities better
+    // is taken.
     let found = [1.0, -1.0].map(|sign| {
         let mut problem = Problem {
             inertia: ready.free.iter().map(|(inertia, _)| *inertia).collect(),
@@ -198,7 +201,7 @@ fn add_manifold(
     let frame = contact_frame(of(&data.normal));
     let part = problem.manifolds.len();
     let key =
-        ManifoldKey { bodies: slots.map(|slot| BodyId(slot.into())), parts: [part as u16, (part >> 16) as u16] };
+        ManifoldKey { bodies: slots.map(|slot| BodyId(slot.into())), parts: [part as u32 & 0xffff, (part >> 16) as u32] };
     problem.manifolds.push(Manifold {
         key,
         slots,

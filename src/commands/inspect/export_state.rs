@@ -5,7 +5,7 @@ use super::export::{Done, ExportArguments, Format, pick_rows};
 use super::export_files::{Exported, Target};
 use super::rows::{RowColumn, Rows};
 use super::vtu::Grid;
-use crate::geometry::{Convex, Face, Vec3};
+use crate::geometry::{Drawing, Face, Vec3};
 use crate::output::StateFile;
 use crate::output::reader::{self, Numbers};
 use crate::scene::{Body, Motion};
@@ -95,16 +95,16 @@ fn state_grid(bodies: &[Body], done: &mut Done) -> Grid {
     for (row, body) in bodies.iter().enumerate() {
         for (place, convex) in body.shape.parts() {
             let pose = body.pose.compose(&place);
-            let (corners, faces): (Vec<Vec3>, Vec<Vec<i64>>) = match convex {
-                Convex::Sphere { radius } => {
-                    (sphere.iter().map(|unit| pose.point(&(unit * *radius))).collect(), triangles.clone())
+            let (corners, faces): (Vec<Vec3>, Vec<Vec<i64>>) = match convex.drawing() {
+                Drawing::Sphere { radius } => {
+                    (sphere.iter().map(|unit| pose.point(&(unit * radius))).collect(), triangles.clone())
                 }
-                Convex::Polyhedron(polyhedron) => {
+                Drawing::Polyhedron(polyhedron) => {
                     let face = |face: &Face| face.vertices.iter().map(|&k| i64::from(k)).collect();
                     let corners = polyhedron.vertices.iter().map(|vertex| pose.point(vertex)).collect();
                     (corners, polyhedron.faces.iter().map(face).collect())
                 }
-                Convex::HalfSpace => {
+                Drawing::Plane => {
                     walls += 1;
                     continue;
                 }

@@ -3,8 +3,8 @@
 use super::InspectError;
 use super::text_table::TextTable;
 use crate::output::StateFile;
+use crate::output::StateHeader;
 use crate::output::reader::{CellKind, Contents, DatasetInfo, FrameFile, is_hdf5, is_state};
-use crate::output::{Extra, StateHeader};
 use clap::Args;
 use decomposition::Solo;
 use serde::Serialize;
@@ -282,16 +282,6 @@ impl FileInfo {
         self.case(&header);
         self.fact("groups", header.groups.clone());
         self.fact("materials", header.materials.clone());
-        let extra = |(name, values): &(String, Extra)| {
-            let (kind, count) = match values {
-                Extra::Real(values) => ("f64", values.len()),
-                Extra::Integer(values) => ("u64", values.len()),
-            };
-            json!({ "name": name, "type": kind, "count": count })
-        };
-        if !header.extra.is_empty() {
-            self.fact("extra", header.extra.iter().map(extra).collect::<Vec<Value>>());
-        }
         self.datasets = Contents::read(path)?.datasets;
         self.packing();
         Ok(())

@@ -330,7 +330,6 @@ impl<'c> Files<'c> {
             case: account.case_text.into(),
             groups: scene.model.groups.clone(),
             materials: scene.model.materials.clone(),
-            extra: Vec::new(),
             sections: sections(stepper, self.comm),
         };
         checkpoints::make_folder(&self.directory, self.comm)?;

@@ -1,13 +1,14 @@
 //! The cells of all levels, and the search for pairs in them.
 //!
-//! Only *blocks* of 4×4×4 cells that hold something exist. Blocks are sorted by level and along a Z-curve, and the boxes by
-//! block and cell, so that neighbours in space are mostly neighbours in memory: the cost per box hardly grows when the scene no
-//! longer fits the caches. Cells of a block are numbered with z running fastest, so that the two or three cells of a row
-//! are one contiguous range of boxes.
+//! Only *blocks* of 4×4×4 cells that hold something exist. Blocks are sorted by level and along a Z-curve,
+//! and the boxes by block and cell, so that neighbours in space are mostly neighbours in memory: the cost per
+//! box hardly grows when the scene no longer fits the caches. Cells of a block are numbered with z running
+//! fastest, so that the two or three cells of a row are one contiguous range of boxes.
 //!
-//! A block is found through its *key* (level, and the Z-curve index of its coordinates modulo 2¹⁷) in a hash table, but only once for
-//! all boxes of a neighbouring block. Blocks 2¹⁷ blocks apart share a key and are one block to the grid. That costs time and
-//! nothing else: the cells that one box looks at are distinct modulo that, so no pair comes twice.
+//! A block is found through its *key* (level, and the Z-curve index of its coordinates modulo 2¹⁷) in a hash
+//! table, but only once for all boxes of a neighbouring block. Blocks 2¹⁷ blocks apart share a key and are
+//! one block to the grid. That costs time and nothing else: the cells that one box visits are distinct
+//! modulo that, so no pair comes twice.
 
 use super::{LARGE, power_of_two};
 use crate::geometry::{Aabb, Vec3, curve::spread};
@@ -19,7 +20,7 @@ pub const MAX_LEVELS: usize = 1 << 7;
 /// Bits of a block coordinate in a key.
 const COORDINATE_BITS: u32 = 17;
 
-/// No block here, or not looked up yet.
+/// No block here, or not searched yet.
 const ABSENT: u32 = u32::MAX;
 const UNKNOWN: u32 = u32::MAX - 1;
 
@@ -46,7 +47,7 @@ pub struct Entry {
     pub movable: bool,
 }
 
-/// The 3×3×3 blocks around a block, as far as they were looked up.
+/// The 3×3×3 blocks around a block, as far as they were searched.
 struct Around {
     level: usize,
     /// Coordinates of the middle one, modulo 2¹⁷.
@@ -143,7 +144,8 @@ impl Grid {
         for cell in 1..=cells {
             starts[cell + 1] += starts[cell];
         }
-        // Now `starts[cell + 1]` is where the cell starts; it moves to where the cell ends while the cell is filled.
+        // Now `starts[cell + 1]` is where the cell starts; it moves to where the cell ends while the cell is
+        // filled.
         entries.clear();
         let nothing = Entry { bounds: Aabb::empty(), index: LARGE, movable: false };
         entries.resize(starts[cells + 1] as usize, nothing);
@@ -160,8 +162,8 @@ impl Grid {
         });
     }
 
-    /// Adds the pairs of a block's boxes with boxes of coarser levels and with those of their own level that come later: in
-    /// a cell further along (x, then y, then z), or further down in the same cell.
+    /// Adds the pairs of a block's boxes with boxes of coarser levels and with those of their own level that
+    /// come later: in a cell further along (x, then y, then z), or further down in the same cell.
     pub fn pairs_of_block(&self, block: usize, pairs: &mut Vec<(u32, u32)>) {
         let (level, middle) = decode(self.keys[block]);
         let mut own = Around::new(level, middle);
@@ -202,7 +204,8 @@ impl Grid {
     fn pairs_with_level(&self, block: usize, coarser: usize, pairs: &mut Vec<(u32, u32)>) {
         let entries = self.entries_of_block(block);
         let exponent = self.exponents[coarser];
-        // All boxes of a block start in one block of the coarser level (per shared key; see the head of this file).
+        // All boxes of a block start in one block of the coarser level (per shared key; see the head of this
+        // file).
         let mut around: Option<([i64; 3], Around)> = None;
         for entry in entries {
             let low = cell(&entry.bounds.min, exponent);
@@ -271,7 +274,8 @@ impl Around {
     }
 }
 
-/// Exact, since the width is a power of two; a quotient that underflows rounds to a neighbour of zero, monotonely.
+/// Exact, since the width is a power of two; a quotient that underflows rounds to a neighbour of zero,
+/// monotonely.
 #[inline]
 fn cell(corner: &Vec3, exponent: i32) -> [i64; 3] {
     let per_width = power_of_two(-exponent);

@@ -6,19 +6,20 @@
 //! `floor(x / s)` is exact, and two boxes that overlap satisfy without any rounding
 //!
 //! ```text
-//! cell(min_i) − 1 ≤ cell(min_j) ≤ cell(max_i) ≤ cell(min_i) + 1     per direction, cells of the level of j   (1)
+//! cell(min_i) − 1 ≤ cell(min_j) ≤ cell(max_i) ≤ cell(min_i) + 1  per direction, cells of the level of j  (1)
 //! ```
 //!
-//! whenever `j` is in the level of `i` or in a coarser one. So each box looks at two or three cells per direction
-//! of its own level (one half of them, for each pair once) and of each coarser level; never at finer ones, so a
-//! boulder among pebbles costs nothing extra. The cells are in `grid`.
+//! whenever `j` is in the level of `i` or in a coarser one. So each box visits two or three cells per
+//! direction of its own level (one half of them, for each pair once) and of each coarser level; never at
+//! finer ones, so a boulder among pebbles costs nothing extra. The cells are in `grid`.
 //!
-//! Boxes that are infinite (half-spaces), and those of the coarsest levels as long as they are few, are *large*:
-//! they are tested against every other box directly and never enter the grid.
+//! Boxes that are infinite (half-spaces), and those of the coarsest levels as long as they are few, are
+//! *large*: they are tested against every other box directly and never enter the grid.
 //!
-//! **Width of the finest cells.** Among boulders, pebbles lie far apart compared with their size: most of the cells that (1) names
-//! are empty. The smallest boxes may then share a coarser level, with fewer cells to look at. How much coarser follows from the last
-//! call's count of boxes per block. This is the only thing remembered, and it decides speed alone: the pairs come out sorted.
+//! **Width of the finest cells.** Among boulders, pebbles lie far apart compared with their size: most of the
+//! cells that (1) names are empty. The smallest boxes may then share a coarser level, with fewer cells to
+//! visit. How much coarser follows from the last call's count of boxes per block. This is the only thing
+//! remembered, and it decides speed alone: the pairs come out sorted.
 //!
 //! Preconditions: no NaN; `min ≤ max` in each direction of a finite box. Memory: some 150 bytes per box and
 //! 16 per pair.
@@ -29,15 +30,15 @@ use crate::geometry::Aabb;
 use grid::{Grid, MAX_LEVELS};
 use rayon::prelude::*;
 
-/// Coarsest levels go to the list of large boxes while it stays this short: testing a box against a whole level of
-/// some boxes directly (1–2 ns each) is cheaper than looking at 8 to 27 of the level's cells.
+/// Coarsest levels go to the list of large boxes while it stays this short: testing a box against a whole
+/// level of some boxes directly (1–2 ns each) is cheaper than visiting 8 to 27 of the level's cells.
 const LARGE_LIMIT: usize = 16;
 
 /// Blocks of cells per task of the parallel loop; the result does not depend on it.
 const CHUNK: usize = 8;
 
-/// Binary exponents of cell widths lie in `-MAX_EXPONENT ..= MAX_EXPONENT`, so that widths and their reciprocals are
-/// normal numbers.
+/// Binary exponents of cell widths lie in `-MAX_EXPONENT ..= MAX_EXPONENT`, so that widths and their
+/// reciprocals are normal numbers.
 const MAX_EXPONENT: i32 = 1000;
 
 /// Marks a box outside the grid.
@@ -71,8 +72,8 @@ impl BroadPhase {
         Self::default()
     }
 
-    /// All pairs (i, j), i < j, of closed boxes that overlap, each once, in lexicographic order. Pairs of two boxes
-    /// that are both not movable are left out.
+    /// All pairs (i, j), i < j, of closed boxes that overlap, each once, in lexicographic order. Pairs of two
+    /// boxes that are both not movable are left out.
     ///
     /// Replaces the contents of `out`. Panics if the slices differ in length or hold 2³² − 1 boxes or more.
     pub fn pairs(&mut self, boxes: &[Aabb], movable: &[bool], out: &mut Vec<(u32, u32)>) {
@@ -108,8 +109,8 @@ impl BroadPhase {
         }
     }
 
-    /// Decides the level of each box and the large boxes; returns the exponents of the cell widths, ascending, none
-    /// below `lowest`.
+    /// Decides the level of each box and the large boxes; returns the exponents of the cell widths,
+    /// ascending, none below `lowest`.
     fn choose_levels(&mut self, boxes: &[Aabb], lowest: i32) -> Vec<i32> {
         let mut count = vec![0_usize; 2 * MAX_EXPONENT as usize + 1];
         self.level_of.clear();
@@ -218,7 +219,8 @@ impl BroadPhase {
     }
 }
 
-/// Sorts pairs with one first index and different second ones, of which there are many (a wall's): by ticking them off.
+/// Sorts pairs with one first index and different second ones, of which there are many (a wall's): by ticking
+/// them off.
 fn sort_many(pairs: &mut [(u32, u32)], bodies: usize) {
     let mut ticks = vec![0_u64; bodies.div_ceil(64)];
     for &(_, second) in &*pairs {
@@ -249,8 +251,8 @@ fn exponent_of(value: f64) -> i32 {
     ((value.to_bits() >> 52) & 0x7ff) as i32 - 1023
 }
 
-/// Cells narrower than this gain nothing: cell coordinates have to fit 63 bits with room to spare, and boxes without
-/// extent go with the smallest that have one or, if there is none, into cells of about one box each.
+/// Cells narrower than this gain nothing: cell coordinates have to fit 63 bits with room to spare, and boxes
+/// without extent go with the smallest that have one or, if there is none, into cells of about one box each.
 fn lowest_exponent(boxes: &[Aabb]) -> i32 {
     let mut all = Aabb::empty();
     let mut smallest_extent = f64::INFINITY;

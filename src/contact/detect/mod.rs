@@ -1,11 +1,13 @@
 //! From bodies to contact manifolds: broad phase over boxes, narrow phase over pairs of convex parts.
 //!
-//! Whether a pair is found, and what is found, depends only on the two bodies: the box of a body is inflated by its own *reach*,
-//! and a pair is searched up to the sum of both reaches. A pair belongs to the rank whose space holds the lower corner of the
-//! intersection of the two inflated boxes; bodies present there are present on that rank.
+//! Whether a pair is found, and what is found, depends only on the two bodies: the box of a body is inflated
+//! by its own *reach*, and a pair is searched up to the sum of both reaches. A pair belongs to the rank whose
+//! space holds the lower corner of the intersection of the two inflated boxes; bodies present there are
+//! present on that rank.
 
-mod look;
 mod parts;
+mod query;
+mod tree;
 
 pub use super::anchor::Candidate;
 use super::broad::BroadPhase;
@@ -16,8 +18,8 @@ use super::pairs::{CHUNK, Kept, Pairs};
 use super::patches::Labelled;
 use crate::geometry::{Aabb, Vec3};
 use crate::scene::{Body, BodyId, ManifoldKey};
-use look::Look;
 use parts::Parts;
+use query::Query;
 use rayon::prelude::*;
 
 /// A contact patch between two convex parts. The body with the lower id stands first.
@@ -35,7 +37,7 @@ pub struct Contact<'a> {
 /// Some contacts, ascending by key.
 #[derive(Default)]
 pub struct Contacts {
-    patches: look::Found,
+    patches: query::Found,
 }
 
 impl Contacts {
@@ -70,7 +72,7 @@ pub struct Detector {
     order: Vec<u32>,
     boxes: Vec<Aabb>,
     movable: Vec<bool>,
-    /// From where bodies are looked at to where they stand.
+    /// From where bodies are queried to where they stand.
     carries: Carries,
     parts: Parts,
     /// Somewhat wider boxes, and the pairs of them that overlap: found anew when a box has left its wide one.
@@ -83,9 +85,10 @@ pub struct Detector {
 }
 
 impl Detector {
-    /// All contacts with a gap up to the sum of reaches, ascending by key, in lists that follow one another. `owns` decides by the two bodies and the pair's place
-    /// in space; `meet` whether two bodies have a contact law at all and how far it looks (a factor on the reach, from 0 to 1: 0 for contacts that act only once
-    /// closed).
+    /// All contacts with a gap up to the sum of reaches, ascending by key, in lists that follow one another.
+    /// `owns` decides by the two bodies and the pair's place in space; `meet` whether two bodies have a
+    /// contact law at all and how far it acts (a factor on the reach, from 0 to 1: 0 for contacts that act
+    /// only once closed).
     ///
     /// A body keeps its id and its shape from call to call, and two bodies what `meet` says of them.
     pub fn detect(
@@ -97,17 +100,17 @@ impl Detector {
         self.put_in_order(candidates);
         self.look_around(candidates);
         let Self { order, boxes, pairs, odometer, carries, parts, found, .. } = self;
-        let look = Look { candidates, ids: &pairs.ids, order, boxes, odometer, carries, parts, owns, meet };
+        let query = Query { candidates, ids: &pairs.ids, order, boxes, odometer, carries, parts, owns, meet };
         found.resize_with(pairs.kept.len(), Contacts::default);
         let pairs = (pairs.places.par_chunks(CHUNK), pairs.known.par_chunks_mut(CHUNK))
             .into_par_iter()
-            .zip((pairs.told.par_chunks_mut(CHUNK), pairs.kept.par_iter_mut()));
+            .zip((pairs.reusable.par_chunks_mut(CHUNK), pairs.kept.par_iter_mut()));
         pairs.zip(found.par_iter_mut()).enumerate().for_each_init(
             Kept::default,
-            |before, (chunk, (((places, known), (told, kept)), contacts))| {
+            |before, (chunk, (((places, known), (reusable, kept)), contacts))| {
                 let first = (chunk * CHUNK) as u32;
-                let some = look::Chunk { first, places, known, told, kept };
-                look.at(some, before, &mut contacts.patches);
+                let some = query::Chunk { first, places, known, reusable, kept };
+                query.at(some, before, &mut contacts.patches);
             },
         );
         debug_assert!(found.iter().flat_map(Contacts::iter).is_sorted_by_key(|contact| contact.key));
@@ -128,7 +131,8 @@ impl Detector {
         }
     }
 
-    /// Boxes, pairs of boxes and motions. What bodies that have stayed where they are looked at gave the last time is not worked out again.
+    /// Boxes, pairs of boxes and motions. What bodies that have stayed where they are queried gave the last
+    /// time is not worked out again.
     fn look_around(&mut self, candidates: &[Candidate]) {
         let Self { order, boxes, odometer, carries, parts, .. } = self;
         let at = |&slot: &u32| &candidates[slot as usize];

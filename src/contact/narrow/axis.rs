@@ -1,22 +1,24 @@
 //! The axis of largest separation of two convex polyhedra.
 //!
-//! The separation along a unit direction n (from a to b) is `s(n) = min_b n·x − max_a n·x`. Its maximum over the facets of
-//! the Minkowski difference is searched; those are
+//! The separation along a unit direction n (from a to b) is `s(n) = min_b n·x − max_a n·x`. Its maximum over
+//! the facets of the Minkowski difference is searched; those are
 //!
 //! ```text
-//! faces of a    n = n_f,            s = min over b of n·x − offset_f                                        (1)
-//! faces of b    n = −n_g,           s = min over a of n_g·x − offset_g                                      (2)
-//! edge pairs    n ∥ e_a × e_b,      s = n · (p_b − p_a)                                                     (3)
+//! faces of a    n = n_f,            s = min over b of n·x − offset_f                                     (1)
+//! faces of b    n = −n_g,           s = min over a of n_g·x − offset_g                                   (2)
+//! edge pairs    n ∥ e_a × e_b,      s = n · (p_b − p_a)                                                  (3)
 //! ```
 //!
-//! where a pair of edges counts if the arc between the normals at e_a crosses the negated arc at e_b on the Gauss
-//! sphere, and unless the two are parallel (sine below 1e-4, where their facet has no area and no accurate normal).
+//! where a pair of edges counts if the arc between the normals at e_a crosses the negated arc at e_b on the
+//! Gauss sphere, and unless the two are parallel (sine below 1e-4, where their facet has no area and no
+//! accurate normal).
 //!
-//! **Bounds.** Any point x of b bounds (1) from above: `s ≤ n_f·x − offset_f =: D_f`. For an n on the arc between the
-//! faces f, f' of an edge, a combination with positive weights divided by its length (between cos φ/2 and 1, φ the angle
-//! between the normals), `s ≤ m` if `m = max(D_f, D_f') ≤ 0` and `s ≤ m / cos(φ/2)` if not. With two or three *witnesses*
-//! x, vertices of b that lie towards a, one or two of fifty faces and some ten of seventy edges are left to look at.
-//! What is skipped is provably below the best by more than rounding, so the maximum is that of the full search.
+//! **Bounds.** Any point x of b bounds (1) from above: `s ≤ n_f·x − offset_f =: D_f`. For an n on the arc
+//! between the faces f, f' of an edge, a combination with positive weights divided by its length (between cos
+//! φ/2 and 1, φ the angle between the normals), `s ≤ m` if `m = max(D_f, D_f') ≤ 0` and `s ≤ m / cos(φ/2)` if
+//! not. With two or three *witnesses* x, vertices of b that lie towards a, one or two of fifty faces and some
+//! ten of seventy edges are left to examine. What is skipped is provably below the best by more than
+//! rounding, so the maximum is that of the full search.
 //!
 //! Everything is computed in the frame of a, body b turned into it where needed and not as a whole.
 
@@ -58,13 +60,14 @@ pub struct Start {
     pub between_centres: f64,
 }
 
-/// What a full search leaves behind. Its lists are used again for the next pair: to carry 4 KB about on the stack took a
-/// fifteenth of the instructions of detection (9000 stones on the move).
+/// What a full search leaves behind. Its lists are used again for the next pair: to carry 4 KB about on the
+/// stack took a fifteenth of the instructions of detection (9000 stones on the move).
 #[derive(Default)]
 pub struct Search {
     pub of_a: FaceSearch,
     pub of_b: FaceSearch,
-    /// Pairs (edge of b, edge of a), ascending, that may hold the axis once the two have moved by less than the budget.
+    /// Pairs (edge of b, edge of a), ascending, that may hold the axis once the two have moved by less than
+    /// the budget.
     pub edges: Vec<(u32, u32)>,
     edges_of_a: Vec<Turning>,
     found: [Vec<u32>; 2],
@@ -152,7 +155,8 @@ impl<'p> Pair<'p> {
         }
     }
 
-    /// (1), and the vertex of b that attains it; `among` some vertices, if the lowest is known to be one of them.
+    /// (1), and the vertex of b that attains it; `among` some vertices, if the lowest is known to be one of
+    /// them.
     pub fn above_face_of_a(&self, face: &Face, among: Option<&[u32]>) -> (f64, usize) {
         let (lowest, vertex) = lowest(&self.b.vertices, among, &(self.inverse * face.normal));
         (lowest + (face.normal.dot(&self.translation) - face.offset), vertex)
@@ -176,9 +180,10 @@ impl<'p> Pair<'p> {
         }
     }
 
-    /// The axes of largest separation and where to start the next time, or what separates the pair by more than `margin`, and by how much. What
-    /// is left in `search` holds while no point of one body moves by more than `budget` as seen from the other. Where to `start` decides how
-    /// soon it ends, and nothing else.
+    /// The axes of largest separation and where to start the next time, or what separates the pair by more
+    /// than `margin`, and by how much. What is left in `search` holds while no point of one body moves by
+    /// more than `budget` as seen from the other. Where to `start` decides how soon it ends, and nothing
+    /// else.
     pub fn search(
         &self,
         margin: f64,
@@ -304,7 +309,8 @@ impl<'p> Pair<'p> {
     }
 }
 
-/// The least `direction · x` over the vertices, all or some (ascending), and the first vertex that attains it.
+/// The least `direction · x` over the vertices, all or some (ascending), and the first vertex that attains
+/// it.
 pub fn lowest(vertices: &[Vec3], among: Option<&[u32]>, direction: &Vec3) -> (f64, usize) {
     let mut best = (f64::INFINITY, 0);
     let mut look = |index: usize, vertex: &Vec3| {

@@ -1,15 +1,18 @@
 //! The patch of two polyhedra.
 //!
-//! The axis comes from `axis`. A face axis gives a *reference* face; the faces of the other body that look against it
-//! (the most opposed one at the lowest vertex, and all others opposed within 0.1 rad) are clipped to the prism over the
-//! reference face. Corners of what is left are the points: on one body where they are, on the other projected along the normal.
-//! Their gaps are local, so a tilted face shows its true gap at each corner.
+//! The axis comes from `axis`. A face axis gives a *reference* face; the faces of the other body that point
+//! against it (the most opposed one at the lowest vertex, and all others opposed within 0.1 rad) are clipped
+//! to the prism over the reference face. Corners of what is left are the points: on one body where they are,
+//! on the other projected along the normal. Their gaps are local, so a tilted face shows its true gap at each
+//! corner.
 //!
 //! **Preferences**, so that normals and features do not flicker between directions that are equally good:
-//! - An edge axis has to beat the best face by 1e-6 of the smaller radius and 1 % of the gap. If it lies within 5e-3 rad
-//!   of the normal of a face at one of its edges, that face is taken: the same plane within the tolerance, but more points.
-//! - Where reference and opposed face are parallel within 5e-3 rad, the one of larger area is the reference, then the one of
-//!   the larger body, then the one behind (see `feature`). None of this depends on which body is called a.
+//! - An edge axis has to beat the best face by 1e-6 of the smaller radius and 1 % of the gap. If it lies
+//!   within 5e-3 rad of the normal of a face at one of its edges, that face is taken: the same plane within
+//!   the tolerance, but more points.
+//! - Where reference and opposed face are parallel within 5e-3 rad, the one of larger area is the reference,
+//!   then the one of the larger body, then the one behind (see `feature`). None of this depends on which body
+//!   is called a.
 
 use super::axis::{Axes, Pair, Separator};
 use super::feature::{Feature, a_is_behind, identify, make_unique, nearly};
@@ -25,7 +28,8 @@ pub const OPPOSED_COSINE: f64 = 0.995;
 /// Corners this far outside the prism, relative to the smaller radius, need no clipping.
 const ON_SIDE: f64 = 1e-10;
 
-/// Points this far from the plane of a side, relative to the smaller radius, are clearly on one side of it: far above `ON_SIDE` and rounding.
+/// Points this far from the plane of a side, relative to the smaller radius, are clearly on one side of it:
+/// far above `ON_SIDE` and rounding.
 const CLEARLY: f64 = 1e-8;
 
 /// Cosine of the angle below which a direction counts as the normal of a face.
@@ -94,8 +98,9 @@ fn face_to_use(pair: &Pair, axes: &Axes) -> Option<Separator> {
     closest.1
 }
 
-/// The patch over a face of the first body of `pair`, or over the opposed face of the second if that is preferred.
-/// `known` is what of the second body can face it; `mirrored` says that the first body is the b of the patch.
+/// The patch over a face of the first body of `pair`, or over the opposed face of the second if that is
+/// preferred. `known` is what of the second body can face it; `mirrored` says that the first body is the b of
+/// the patch.
 fn face_patch(
     pair: &Pair,
     face: usize,
@@ -134,8 +139,8 @@ fn area(polyhedron: &Polyhedron, face: usize) -> f64 {
     (1..face.vertices.len() - 1).map(fan).sum::<Vec3>().dot(&face.normal)
 }
 
-/// The face of the second body, among those at its lowest vertex, that looks most against a face of the first; and the
-/// cosine between the two.
+/// The face of the second body, among those at its lowest vertex, that points most against a face of the
+/// first; and the cosine between the two.
 fn opposed_face(pair: &Pair, face: usize, among: Option<&[u32]>, lowest: usize) -> (f64, usize) {
     let direction = -(pair.inverse * pair.a.faces[face].normal);
     let mut best = (f64::NEG_INFINITY, 0);
@@ -236,8 +241,8 @@ fn add(candidates: &mut Candidates, nearly: f64, new: Candidate) {
     }
 }
 
-/// Leaves of the first polygon what lies within the prism over the reference face (Sutherland and Hodgman, side after side). The result
-/// is one of the two, and its place is returned.
+/// Leaves of the first polygon what lies within the prism over the reference face (Sutherland and Hodgman,
+/// side after side). The result is one of the two, and its place is returned.
 fn clip(polygons: &mut [Polygon; 2], reference: &Face, corners: &[(Vec3, u32)], radius: f64) -> usize {
     let tolerance = ON_SIDE * radius;
     let mut current = 0;
@@ -272,7 +277,8 @@ fn clip(polygons: &mut [Polygon; 2], reference: &Face, corners: &[(Vec3, u32)], 
                 let to = (point, outward.dot(&point) - offset);
                 let crosses = (from.1 <= tolerance) != (to.1 <= tolerance);
                 if crosses {
-                    // The side that is inside may be outside by the tolerance: then it is the crossing itself.
+                    // The side that is inside may be outside by the tolerance: then it is the crossing
+                    // itself.
                     let parameter = (from.1 / (from.1 - to.1)).clamp(0.0, 1.0);
                     next.push(from.0 + (to.0 - from.0) * parameter);
                 }
@@ -287,9 +293,9 @@ fn clip(polygons: &mut [Polygon; 2], reference: &Face, corners: &[(Vec3, u32)], 
     current
 }
 
-/// Drops corners of a convex polygon that lie within `nearly` of another one or of the line between their neighbours: where
-/// sides of the two faces are almost parallel, they cross anywhere along their length, at every step somewhere else.
-/// A corner that is deeper than that line stays.
+/// Drops corners of a convex polygon that lie within `nearly` of another one or of the line between their
+/// neighbours: where sides of the two faces are almost parallel, they cross anywhere along their length, at
+/// every step somewhere else. A corner that is deeper than that line stays.
 fn simplify(polygon: &mut Polygon, normal: &Vec3, nearly: f64) {
     let mut place = 0;
     while place < polygon.len() && polygon.len() > 1 {
@@ -308,7 +314,8 @@ fn simplify(polygon: &mut Polygon, normal: &Vec3, nearly: f64) {
     }
 }
 
-/// The patch of an edge pair: the closest points, or both ends of the overlap if the edges are nearly parallel.
+/// The patch of an edge pair: the closest points, or both ends of the overlap if the edges are nearly
+/// parallel.
 fn edge_patch(pair: &Pair, axes: &Axes, pose: &Pose) -> Option<Patch> {
     let (edge_a, edge_b, normal, _) = axes.edges?;
     let ends_a =

@@ -38,7 +38,8 @@ pub fn edge_axis(a: &PlacedEdge, b: &PlacedEdge) -> Option<(Vec3, f64)> {
     Some((normal, normal.dot(&(b.point - a.point))))
 }
 
-/// The first test of [`edge_axis`]: whether the arc of an edge of a crosses the plane of the negated arc of b.
+/// The first test of [`edge_axis`]: whether the arc of an edge of a crosses the plane of the negated arc of
+/// b.
 pub fn crosses_plane(normals_of_a: &[Vec3; 2], b: &PlacedEdge) -> bool {
     normals_of_a[0].dot(&b.direction) * normals_of_a[1].dot(&b.direction) < 0.0
 }
@@ -64,7 +65,8 @@ pub struct Turning {
 }
 
 impl Turning {
-    /// Whether the arcs of two edges, one of each body, cross or may cross once b has turned: the tests of `edge_axis`, with room.
+    /// Whether the arcs of two edges, one of each body, cross or may cross once b has turned: the tests of
+    /// `edge_axis`, with room.
     pub fn may_cross(&self, b: &Turning) -> bool {
         let (Turning { edge: a, room: room_b }, Turning { edge: b, room: room_a }) = (self, b);
         let differ = |x: f64, room_x: f64, y: f64, room_y: f64| {
@@ -86,10 +88,11 @@ impl Reach {
 
     /// Whether a facet of separation s can be proved to stay below the best face.
     ///
-    /// Let P and Q be the points of the two lines that are closest: Q − P = s n. With Q no further from the origin of b than the lever, it
-    /// moves by η, |η| ≤ D, and the facet becomes `s' = n'·(s n + η) ≤ s n·n' + D`. The edges turn by an angle of sine
-    /// `≤ turned / sin(e_a, e_b)` against each other, which is kept below 0.29, and n' is not the opposite normal, since both lie on
-    /// the arc of e_a, which is kept shorter than 154°: so n·n' > 0.95. The best face loses at most D.
+    /// Let P and Q be the points of the two lines that are closest: Q − P = s n. With Q no further from the
+    /// origin of b than the lever, it moves by η, |η| ≤ D, and the facet becomes
+    /// `s' = n'·(s n + η) ≤ s n·n' + D`. The edges turn by an angle of sine `≤ turned / sin(e_a, e_b)` against each other, which is kept
+    /// below 0.29, and n' is not the opposite normal, since both lie on the arc of e_a, which is kept shorter
+    /// than 154°: so n·n' > 0.95. The best face loses at most D.
     pub fn stays_below(&self, a: &PlacedEdge, b: &PlacedEdge, separation: f64) -> bool {
         let later = if separation < 0.0 { 0.95 * separation } else { separation } + self.budget;
         if later >= self.floor - self.budget || a.normals[0].dot(&a.normals[1]) < -0.9 {

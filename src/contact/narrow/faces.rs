@@ -35,8 +35,8 @@ impl FaceSearch {
         self.best = (f64::NEG_INFINITY, 0);
     }
 
-    /// Evaluates the most promising face; false if none is left that may exceed `floor`. `evaluate` gives the separation and
-    /// the vertex of the other body that attains it, which stands at `place`.
+    /// Evaluates the most promising face; false if none is left that may exceed `floor`. `evaluate` gives the
+    /// separation and the vertex of the other body that attains it, which stands at `place`.
     pub fn step(
         &mut self,
         faces: &[Face],
@@ -86,7 +86,8 @@ impl FaceSearch {
         faces
     }
 
-    /// The edges on whose arcs a separation above `threshold` is possible once the other body has moved by at most `room`.
+    /// The edges on whose arcs a separation above `threshold` is possible once the other body has moved by at
+    /// most `room`.
     pub fn edges_above(&self, threshold: f64, room: f64, of: &Polyhedron, found: &mut Vec<u32>) {
         let heights = &self.heights[..self.count];
         found.clear();
@@ -120,7 +121,8 @@ fn may_exceed(heights: &[Vec<f64>], threshold: f64, room: f64, edge: &Edge, face
     })
 }
 
-/// The largest of some numbers, −∞ of none. Four at a time, since one comparison would have to wait for the other.
+/// The largest of some numbers, −∞ of none. Four at a time, since one comparison would have to wait for the
+/// other.
 fn largest(values: &[f64]) -> f64 {
     let larger = |one: f64, other: f64| if other > one { other } else { one };
     let mut lanes = [f64::NEG_INFINITY; 4];

@@ -1,12 +1,14 @@
 //! Names of the places where two polyhedra touch.
 //!
-//! A contact point lies on a vertex, an edge or a face of each of the two. Its id holds both names, 16 bits each: two bits
-//! for the kind, 14 for the index. (Beyond 16,384 vertices or faces, or 128 vertices in an edge's name, indices are
-//! folded; ids then stay persistent but may coincide, and `make_unique` tells those of one patch apart.)
+//! A contact point lies on a vertex, an edge or a face of each of the two. Its id holds both names, 16 bits
+//! each: two bits for the kind, 14 for the index. (Beyond 16,384 vertices or faces, or 128 vertices in an
+//! edge's name, indices are folded; ids then stay persistent but may coincide, and `make_unique` tells those
+//! of one patch apart.)
 //!
 //! The half that comes first belongs to the body *behind*, from which the normal points along a fixed oblique
 //! direction. That depends neither on which body is called a nor on which one gave the reference face, and
-//! does not change while the pair rests. (The normal of a level, upright or 45° contact is never perpendicular to it.)
+//! does not change while the pair rests. (The normal of a level, upright or 45° contact is never
+//! perpendicular to it.)
 
 use super::NEARLY;
 use crate::geometry::Vec3;
@@ -43,7 +45,8 @@ impl Feature {
         }
     }
 
-    /// What of a convex polygon a point of it lies on: a corner or a side if that is within the tolerance `nearly`.
+    /// What of a convex polygon a point of it lies on: a corner or a side if that is within the tolerance
+    /// `nearly`.
     pub fn of_polygon(corners: &[(Vec3, u32)], face: u32, point: &Vec3, nearly: f64) -> Feature {
         let mut nearest = (nearly * nearly, Feature::Face(face));
         for (corner, index) in corners {

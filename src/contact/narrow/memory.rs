@@ -1,23 +1,27 @@
-//! What a pair of polyhedra remembers from the last steps, so that most of the search for its axis can be left out.
+//! What a pair of polyhedra remembers from the last steps, so that most of the search for its axis can be
+//! left out.
 //!
-//! Scratch: whatever it holds, the axis found is the one that the full search finds, bit for bit. Let δ bound how far any point of
-//! one body has moved as seen from the other since the memory was written,
+//! Scratch: whatever it holds, the axis found is the one that the full search finds, bit for bit. Let δ bound
+//! how far any point of one body has moved as seen from the other since the memory was written,
 //!
 //! ```text
-//! δ = |Δt| + ‖ΔR‖ max(ρ_b, ρ_a + |t|)              (R, t) the pose of b in the frame of a, ρ bounding radii            (1)
+//! δ = |Δt| + ‖ΔR‖ max(ρ_b, ρ_a + |t|)      (R, t) the pose of b in the frame of a, ρ bounding radii      (1)
 //! ```
 //!
 //! The separation of a face, and the height of a fixed vertex above it, change by at most δ.
 //!
 //! - *Apart*: the facet that separated the pair is evaluated first.
-//! - *Near*: a shortlist of faces and pairs of edges. Left out were faces whose upper bound (see `axis`) lies more than 2 D below the best
-//!   face, edges whose bound does, and pairs of edges whose facet lies so deep, or whose arcs on the Gauss sphere are so far from crossing, that
-//!   they cannot matter (`edges::Reach`). While δ ≤ D none of these can hold the maximum: only the list is evaluated, by the same formulas as in
-//!   the full search. With D of one per cent of the radius a list of stones at rest serves for thousands of steps; pairs that move have a larger D. With each face
-//!   stand the vertices that can be the lowest above it (at most 2 D higher than the lowest) and, once it has served as axis, the faces that can
-//!   take part in its patch ([`Opposed`]).
+//! - *Near*: a shortlist of faces and pairs of edges. Left out were faces whose upper bound (see `axis`) lies
+//!   more than 2 D below the best face, edges whose bound does, and pairs of edges whose facet lies so deep,
+//!   or whose arcs on the Gauss sphere are so far from crossing, that they cannot matter (`edges::Reach`).
+//!   While δ ≤ D none of these can hold the maximum: only the list is evaluated, by the same formulas as in
+//!   the full search. With D of one per cent of the radius a list of stones at rest serves for thousands of
+//!   steps; pairs that move have a larger D. With each face stand the vertices that can be the lowest above
+//!   it (at most 2 D higher than the lowest) and, once it has served as axis, the faces that can take part in
+//!   its patch ([`Opposed`]).
 //!
-//! A pair that has outrun its list is searched anew from the vertices that were closest ([`Start`]), which mostly still are.
+//! A pair that has outrun its list is searched anew from the vertices that were closest ([`Start`]), which
+//! mostly still are.
 //!
 //! All bounds keep a distance of 1e-12 of the pair's extent, far above rounding.
 
@@ -29,8 +33,9 @@ use crate::geometry::{Face, Mat3, Polyhedron, Vec3};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 
-/// D relative to the smaller bounding radius, at least and at most: twice as much for a pair that has outrun its list after less than `SOON` looks,
-/// half as much after more than `LATE`. A long list costs at every look, a short one is soon written anew.
+/// D relative to the smaller bounding radius, at least and at most: twice as much for a pair that has outrun
+/// its list after less than `SOON` queries, half as much after more than `LATE`. A long list costs at every
+/// query, a short one is soon written anew.
 const LEAST_BUDGET: f64 = 0.01;
 const MOST_BUDGET: f64 = 0.04;
 const SOON: u32 = 4;
@@ -61,7 +66,7 @@ pub struct Near {
     budget: f64,
     share: f64,
     /// How often it has served.
-    looks: u32,
+    queries: u32,
     /// How far the two turn within the budget, as a chord.
     turned: f64,
     faces_of_a: SmallVec<[Opposed; 1]>,
@@ -77,7 +82,8 @@ pub struct Opposed {
     face: u32,
     /// The vertices that can be the lowest above it, ascending.
     pub vertices: SmallVec<[u32; 4]>,
-    /// The faces that can be the one most opposed, or nearly parallel to it, ascending; empty until asked for.
+    /// The faces that can be the one most opposed, or nearly parallel to it, ascending; empty until asked
+    /// for.
     pub faces: SmallVec<[u32; 10]>,
 }
 
@@ -99,7 +105,7 @@ impl Memory {
             Memory::Near(near) => {
                 let moved = near.moved(pair);
                 if moved <= near.budget {
-                    near.looks += 1;
+                    near.queries += 1;
                     return near.axes(pair, margin, moved);
                 }
                 start = Some(near.start_after(pair, moved));
@@ -133,7 +139,8 @@ impl Memory {
         corners
     }
 
-    /// What can face a face, if that is on the list. To be asked right after [`Self::axes`], for the same pair.
+    /// What can face a face, if that is on the list. To be asked right after [`Self::axes`], for the same
+    /// pair.
     pub fn opposed(&mut self, separator: Separator, pair: &Pair) -> Option<&Opposed> {
         let Memory::Near(near) = self else { return None };
         let (list, face) = match separator {
@@ -176,7 +183,7 @@ impl Near {
         self.rotation = pair.rotation;
         self.translation = pair.translation;
         self.budget = budget;
-        self.looks = 0;
+        self.queries = 0;
         self.turned = pair.turn_within(budget);
         self.faces_of_a.clear();
         self.faces_of_a.extend(search.of_a.faces_above(floor).iter().filter_map(of_a));
@@ -189,7 +196,7 @@ impl Near {
 
     /// Of the budget of the list that follows one that was outrun.
     fn next_share(&self) -> f64 {
-        match self.looks {
+        match self.queries {
             ..SOON => (2.0 * self.share).min(MOST_BUDGET),
             SOON..=LATE => self.share,
             _ => (0.5 * self.share).max(LEAST_BUDGET),
@@ -204,7 +211,8 @@ impl Near {
 
     /// Where to begin a search after moving by δ.
     fn start_after(&self, pair: &Pair, moved: f64) -> Start {
-        // The line of centres turns by at most Δt / |t|, and the supports along it move by that times their distance.
+        // The line of centres turns by at most Δt / |t|, and the supports along it move by that times their
+        // distance.
         let drift = moved * (1.0 + 2.0 * (pair.a.bounding_radius + pair.b.bounding_radius) / pair.distance);
         Start { between_centres: self.start.between_centres + drift, ..self.start }
     }
@@ -256,8 +264,8 @@ impl Near {
 }
 
 impl Opposed {
-    /// `normal` of the face in the frame of the other body. Vertices up to `room` higher than the lowest may become the lowest. None if all
-    /// are at most at `floor`.
+    /// `normal` of the face in the frame of the other body. Vertices up to `room` higher than the lowest may
+    /// become the lowest. None if all are at most at `floor`.
     fn new(face: u32, normal: &Vec3, vertices: &[Vec3], floor: f64, room: f64) -> Option<Self> {
         let (lowest, _) = lowest(vertices, None, normal);
         if lowest <= floor {

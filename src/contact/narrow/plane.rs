@@ -1,7 +1,8 @@
 //! A polyhedron on a half-space: the vertices within the margin.
 //!
-//! With n the normal of the half-space in the frame of the polyhedron and h the height of its origin, the gap of a vertex x is `n·x + h`. It changes by at most
-//! `δ = ρ |Δn| + |Δh|` (ρ the bounding radius): what is not within the margin and D now cannot be within the margin while δ ≤ D.
+//! With n the normal of the half-space in the frame of the polyhedron and h the height of its origin, the gap
+//! of a vertex x is `n·x + h`. It changes by at most `δ = ρ |Δn| + |Δh|` (ρ the bounding radius): what is not
+//! within the margin and D now cannot be within the margin while δ ≤ D.
 
 use super::feature::{Feature, identify};
 use super::memory::Memory;
@@ -94,7 +95,7 @@ mod tests {
     use super::super::{Hint, collide};
     use crate::geometry::{Convex, Quat};
 
-    /// While a stone creeps, rolls, jumps and looks further or less far.
+    /// While a stone creeps, rolls, jumps and has another reach.
     #[test]
     fn remembered_corners_change_nothing() {
         let mut random = Random(5);

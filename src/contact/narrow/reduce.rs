@@ -1,11 +1,11 @@
 //! Fewer points for the same patch.
 //!
-//! 1. Only corners of the convex hull in the contact plane stay (no interior points, none on a straight side), and the
-//!    deepest point wherever it is.
+//! 1. Only corners of the convex hull in the contact plane stay (no interior points, none on a straight
+//!    side), and the deepest point wherever it is.
 //! 2. While there are too many, the corner goes whose triangle with its neighbours has the smallest area.
 //!
-//! What is left holds at least 88 % of the area for a disc (a regular octagon would hold 90 %), 92 % for ten corners, and all
-//! of it for up to eight.
+//! What is left holds at least 88 % of the area for a disc (a regular octagon would hold 90 %), 92 % for ten
+//! corners, and all of it for up to eight.
 
 use super::MAX_POINTS;
 use crate::geometry::Vec3;

@@ -1,4 +1,5 @@
-//! Spheres: one point, at the true closest point of the other surface. There is only ever one, so its feature is 0.
+//! Spheres: one point, at the true closest point of the other surface. There is only ever one, so its feature
+//! is 0.
 
 use super::Patch;
 use crate::geometry::{Face, Polyhedron, Pose, Vec3};

@@ -5,7 +5,8 @@
 //! independent velocities of the machines; contacts ascend by key, their points as the contact has them:
 //!
 //! ```text
-//! M v = H r + f,      u = Hᵀ v + w          M from masses and M_red,  f = M v_free,  w = velocities that are given, and the bias
+//! M v = H r + f      M from masses and M_red,  f = M v_free
+//! u = Hᵀ v + w       w = velocities that are given, and the bias
 //! ```
 //!
 //! A point that nothing can move (`W_nn` = 0 but for rounding) carries no impulse and is left out. Messages:

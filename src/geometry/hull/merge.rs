@@ -1,7 +1,7 @@
 //! From the triangles of a hull to faces with three or more vertices.
 //!
-//! A *region* is a connected set of triangles within a distance of one plane. Regions become faces; a vertex where
-//! fewer than three regions meet is inside a face or an edge, and goes.
+//! A *region* is a connected set of triangles within a distance of one plane. Regions become faces; a vertex
+//! where fewer than three regions meet is inside a face or an edge, and goes.
 
 use super::super::{Edge, Face, Polyhedron, Vec3};
 use super::triangles::{Point, Triangle};

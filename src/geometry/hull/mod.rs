@@ -1,15 +1,16 @@
 //! The convex hull of a cloud of points, as a polyhedron with merged faces.
 //!
 //! 1. Points within the tolerance of an earlier point are dropped.
-//! 2. Coordinates are rounded to multiples of 2⁻⁴¹ of the size (4.5e-13, relative), and the hull of *those* points is
-//!    computed exactly, in integers (`triangles.rs`). No rounding error can make its topology wrong.
-//! 3. Neighbouring triangles whose corners lie within the tolerance of one plane become one face; the largest triangles
-//!    choose their planes first. Vertices that then border fewer than three faces are dropped.
-//! 4. If merging leaves something that is not a polyhedron, or a point outside, it is done again with a tighter
-//!    tolerance; with tolerance zero only exactly coplanar triangles merge, and that always succeeds.
+//! 2. Coordinates are rounded to multiples of 2⁻⁴¹ of the size (4.5e-13, relative), and the hull of *those*
+//!    points is computed exactly, in integers (`triangles.rs`). No rounding error can make its topology
+//!    wrong.
+//! 3. Neighbouring triangles whose corners lie within the tolerance of one plane become one face; the largest
+//!    triangles choose their planes first. Vertices that then border fewer than three faces are dropped.
+//! 4. If merging leaves something that is not a polyhedron, or a point outside, it is done again with a
+//!    tighter tolerance; with tolerance zero only exactly coplanar triangles merge, and that always succeeds.
 //!
-//! The *size* is the largest extent of the cloud along an axis. The tolerance is 1e-9 of the size, or 8 units of
-//! rounding of the largest coordinate where that is more (a small body given far from the origin).
+//! The *size* is the largest extent of the cloud along an axis. The tolerance is 1e-9 of the size, or 8 units
+//! of rounding of the largest coordinate where that is more (a small body given far from the origin).
 //! Vertices keep their input coordinates and their input order; the result is a pure function of the input.
 
 mod merge;
@@ -42,8 +43,8 @@ pub enum HullError {
 
 /// The convex hull of `points`.
 ///
-/// Every input point lies inside within a few tolerances (see the head of this file). Faces are sorted by their
-/// vertices and start at their lowest one; edges run from their lower vertex and are sorted.
+/// Every input point lies inside within a few tolerances (see the head of this file). Faces are sorted by
+/// their vertices and start at their lowest one; edges run from their lower vertex and are sorted.
 pub fn convex_hull(points: &[Vec3]) -> Result<Polyhedron, HullError> {
     let (size, tolerance) = checked_size(points)?;
     let distinct = without_duplicates(points, tolerance);
@@ -101,7 +102,8 @@ fn without_duplicates(points: &[Vec3], tolerance: f64) -> Vec<usize> {
     kept
 }
 
-/// Four points that span a volume: a long pair, the point farthest from its line, the one farthest from their plane.
+/// Four points that span a volume: a long pair, the point farthest from its line, the one farthest from their
+/// plane.
 fn first_simplex(cloud: &[Vec3], tolerance: f64) -> Result<[u32; 4], HullError> {
     let found = cloud.len();
     let farthest = |distance: &dyn Fn(&Vec3) -> f64| {

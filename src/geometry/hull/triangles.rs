@@ -1,7 +1,7 @@
 //! The triangulated convex hull of points with integer coordinates, exactly.
 //!
-//! Quickhull with exact predicates. Coordinates lie in 0 ..= 2⁴¹, so differences need 42 bits with their sign,
-//! cross products stay below 2⁸³, and the side test
+//! Quickhull with exact predicates. Coordinates lie in 0 ..= 2⁴¹, so differences need 42 bits with their
+//! sign, cross products stay below 2⁸³, and the side test
 //!
 //! ```text
 //! side(p) = ((b − a) × (c − a)) · (p − a)                                  (1)
@@ -9,9 +9,9 @@
 //!
 //! is a sum of three terms below 2¹²⁴: it fits an `i128`, and its sign is never wrong.
 //!
-//! A triangle is *visible* from p when (1) is strictly positive. A horizon edge then borders a visible triangle,
-//! so p is never on its line, and no triangle of zero area can arise; a point in the plane of a face makes
-//! triangles coplanar with it, which the caller merges.
+//! A triangle is *visible* from p when (1) is strictly positive. A horizon edge then borders a visible
+//! triangle, so p is never on its line, and no triangle of zero area can arise; a point in the plane of a
+//! face makes triangles coplanar with it, which the caller merges.
 
 /// Largest coordinate accepted, see (1).
 pub(super) const COORDINATE_BITS: i32 = 41;
@@ -132,7 +132,8 @@ impl<'a> Hull<'a> {
                 outer.neighbours[shared] = new;
             }
         }
-        // The horizon is one closed loop, so the triangle that starts at `to` is the next one around the apex.
+        // The horizon is one closed loop, so the triangle that starts at `to` is the next one around the
+        // apex.
         for index in first..self.triangles.len() {
             let next = self.starting_at[self.triangles[index].vertices[1] as usize];
             self.triangles[index].neighbours[1] = next;

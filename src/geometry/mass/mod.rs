@@ -1,6 +1,7 @@
 //! Mass, centre and principal axes of a shape of uniform density.
 //!
-//! A polyhedron is cut into tetrahedra from one inner point o to triangles (a, b, c) of its faces, all relative to o:
+//! A polyhedron is cut into tetrahedra from one inner point o to triangles (a, b, c) of its faces, all
+//! relative to o:
 //!
 //! ```text
 //! volume       Σ v,  v = a · (b × c) / 6                                    (1)
@@ -9,11 +10,13 @@
 //! inertia      ρ (tr(C) 1 − C),  C = (3) about the centre                   (4)
 //! ```
 //!
-//! A cluster is the sum of its parts by the parallel-axis theorem. **Where parts overlap, the overlap counts twice**:
-//! as for a tool welded from pieces, the parts are taken as they are. Use parts that only touch where that matters.
+//! A cluster is the sum of its parts by the parallel-axis theorem. **Where parts overlap, the overlap counts
+//! twice**: as for a tool welded from pieces, the parts are taken as they are. Use parts that only touch
+//! where that matters.
 //!
-//! The principal frame is the one nearest to the shape's own frame: no axis moves farther than it must, a shape
-//! that is already aligned stays as it is, and equal moments (a cube, a disc) leave what they leave open unturned.
+//! The principal frame is the one nearest to the shape's own frame: no axis moves farther than it must, a
+//! shape that is already aligned stays as it is, and equal moments (a cube, a disc) leave what they leave
+//! open unturned.
 
 use super::{Convex, Mat3, Part, Polyhedron, Pose, Quat, Shape, Vec3};
 use thiserror::Error;
@@ -81,7 +84,7 @@ impl Shape {
             Shape::Convex(Convex::Polyhedron(polyhedron)) => {
                 Shape::polyhedron(polyhedron.transformed(&inverse))
             }
-            // A sphere stands at its centre, and a half-space has no mass properties to come with.
+            // Other kinds stand at their centre along their principal axes, or have no mass properties.
             Shape::Convex(_) => self.clone(),
             Shape::Cluster(parts) => {
                 let moved =
@@ -108,19 +111,21 @@ impl Polyhedron {
     }
 }
 
-/// Volume, centre, and C of (4).
-#[derive(Clone, Copy)]
-struct Moments {
-    volume: f64,
-    centre: Vec3,
-    spread: Mat3,
+/// Of a solid of unit density.
+#[derive(Clone, Copy, Debug)]
+pub struct Moments {
+    /// m³.
+    pub volume: f64,
+    pub centre: Vec3,
+    /// C of (4), m⁵.
+    pub spread: Mat3,
 }
 
 impl Moments {
     fn of_shape(shape: &Shape) -> Result<Moments, MassError> {
         let mut parts = Vec::new();
         for (pose, convex) in shape.parts() {
-            parts.push(Moments::of_convex(convex)?.at(&pose));
+            parts.push(convex.moments()?.at(&pose));
         }
         let volume: f64 = parts.iter().map(|part| part.volume).sum();
         let centre: Vec3 = parts.iter().map(|part| part.centre * (part.volume / volume)).sum();
@@ -132,19 +137,8 @@ impl Moments {
         Ok(Moments { volume, centre, spread })
     }
 
-    fn of_convex(convex: &Convex) -> Result<Moments, MassError> {
-        match convex {
-            Convex::Sphere { radius } => {
-                let volume = 4.0 / 3.0 * std::f64::consts::PI * (radius * radius * radius);
-                let spread = Mat3::from_diagonal_element(volume * radius * radius / 5.0);
-                Ok(Moments { volume, centre: Vec3::zeros(), spread })
-            }
-            Convex::Polyhedron(polyhedron) => Ok(Moments::of_polyhedron(polyhedron)),
-            Convex::HalfSpace => Err(MassError::HalfSpace),
-        }
-    }
-
-    fn of_polyhedron(polyhedron: &Polyhedron) -> Moments {
+    /// (1)–(3).
+    pub fn of_polyhedron(polyhedron: &Polyhedron) -> Moments {
         let vertices = &polyhedron.vertices;
         let inner = vertices.iter().sum::<Vec3>() / vertices.len() as f64;
         let (mut volume, mut first, mut second) = (0.0, Vec3::zeros(), Mat3::zeros());

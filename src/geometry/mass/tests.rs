@@ -55,7 +55,8 @@ fn a_tetrahedron_has_its_closed_form() {
     assert!((inertia(&found) - expected).amax() < 1e-15);
 }
 
-/// A pyramid over a regular n-gon of circumradius r, height h: centre at h/4; the polygon's ∫x² = A r² (2 + cos φ)/12.
+/// A pyramid over a regular n-gon of circumradius r, height h: centre at h/4; the polygon's ∫x² = A r² (2 +
+/// cos φ)/12.
 #[test]
 fn a_pyramid_has_its_closed_form() {
     let (sides, r, h) = (7, 0.4, 0.9);

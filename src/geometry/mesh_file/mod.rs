@@ -1,11 +1,13 @@
 //! Closed triangle surfaces from OBJ and STL files.
 //!
-//! - OBJ: `v` and `f` lines count; polygons become fans of triangles; indices may be negative (from the end) and may carry
-//!   texture and normal indices after slashes; every other keyword of the format is passed over.
+//! - OBJ: `v` and `f` lines count; polygons become fans of triangles; indices may be negative (from the end)
+//!   and may carry texture and normal indices after slashes; every other keyword of the format is passed
+//!   over.
 //! - STL, text or binary: corners with equal coordinates become one vertex; normals are passed over.
 //!
-//! A surface is *closed* when every edge is used as often in one direction as in the other. `MeshFile::check_closed` tells
-//! which one is not, and where it stands in the file. Coordinates are taken as metres.
+//! A surface is *closed* when every edge is used as often in one direction as in the other.
+//! `MeshFile::check_closed` tells which one is not, and where it stands in the file. Coordinates are taken as
+//! metres.
 
 mod obj;
 mod stl;

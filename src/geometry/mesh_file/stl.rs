@@ -1,7 +1,7 @@
 //! STL files, text and binary.
 //!
-//! A file is binary when its length is the one its triangle count announces (84 + 50 n bytes): binary files may begin with
-//! the word `solid` too, which is how text files begin.
+//! A file is binary when its length is the one its triangle count announces (84 + 50 n bytes): binary files
+//! may begin with the word `solid` too, which is how text files begin.
 
 use super::{Fault, Place, Surface, Vec3, point};
 use std::collections::HashMap;
@@ -66,7 +66,8 @@ fn binary(bytes: &[u8]) -> Result<Surface, Fault> {
     Ok(surface)
 }
 
-/// Lines in their order: solid (facet (outer loop, vertex × 3, endloop) endfacet)* endsolid, any number of times.
+/// Lines in their order: solid (facet (outer loop, vertex × 3, endloop) endfacet)* endsolid, any number of
+/// times.
 fn ascii(text: &str) -> Result<Surface, Fault> {
     const FACET: [&str; 7] = ["facet", "outer", "vertex", "vertex", "vertex", "endloop", "endfacet"];
     let (mut surface, mut welder) = (Surface::default(), Welder::default());

@@ -1,7 +1,7 @@
 //! The points of a body as a frame draws them, in the body's own frame: against these, poses are found again.
 
 use crate::geometry::icosphere::{FINEST, Icosphere};
-use crate::geometry::{Convex, Vec3};
+use crate::geometry::{Drawing, Pose, Vec3};
 use crate::scene::Body;
 
 /// The body's points in the order of `bodies.vtkhdf`, if it was drawn there with `count` points.
@@ -9,20 +9,16 @@ use crate::scene::Body;
 /// None if no way of drawing spheres makes that number, or if the body has a half-space, whose square depends
 /// on the scene.
 pub fn reference_points(body: &Body, count: usize) -> Option<Vec<Vec3>> {
-    let has_plane = body.shape.parts().any(|(_, convex)| matches!(convex, Convex::HalfSpace));
-    if has_plane {
-        return None;
+    let drawings: Vec<(Pose, Drawing)> =
+        body.shape.parts().map(|(pose, convex)| (pose, convex.drawing())).collect();
+    let (mut spheres, mut corners) = (0, 0);
+    for (_, drawing) in &drawings {
+        match drawing {
+            Drawing::Sphere { .. } => spheres += 1,
+            Drawing::Polyhedron(polyhedron) => corners += polyhedron.vertices.len(),
+            Drawing::Plane => return None,
+        }
     }
-    let spheres = body.shape.parts().filter(|(_, convex)| matches!(convex, Convex::Sphere { .. })).count();
-    let corners: usize = body
-        .shape
-        .parts()
-        .map(
-            |(_, convex)| {
-                if let Convex::Polyhedron(polyhedron) = convex { polyhedron.vertices.len() } else { 0 }
-            },
-        )
-        .sum();
     let each = count.checked_sub(corners)?;
     let drawn = match spheres {
         0 if each == 0 => Vec::new(),
@@ -30,15 +26,15 @@ pub fn reference_points(body: &Body, count: usize) -> Option<Vec<Vec3>> {
         _ => sphere_points(each, spheres)?,
     };
     let mut points = Vec::with_capacity(count);
-    for (pose, convex) in body.shape.parts() {
-        match convex {
-            Convex::Sphere { radius } => {
+    for (pose, drawing) in &drawings {
+        match drawing {
+            Drawing::Sphere { radius } => {
                 points.extend(drawn.iter().map(|unit| pose.point(&(unit * *radius))))
             }
-            Convex::Polyhedron(polyhedron) => {
+            Drawing::Polyhedron(polyhedron) => {
                 points.extend(polyhedron.vertices.iter().map(|v| pose.point(v)))
             }
-            Convex::HalfSpace => {}
+            Drawing::Plane => {}
         }
     }
     Some(points)

@@ -4,8 +4,8 @@
 //! by `v_u` (27),
 //!
 //! ```text
-//! V   = J₂ v_u₂ − J₁ v_u₁ + (bodies as elsewhere) + given          each end a machine, a body, or something that moves as it likes
-//! W   = Σ J M_red⁻¹ Jᵀ                                              where both ends are on one machine: J = J₂ − J₁, cross terms and all
+//! V   = J₂ v_u₂ − J₁ v_u₁ + (bodies as elsewhere) + given       each end a machine, a body, or given
+//! W   = Σ J M_red⁻¹ Jᵀ                    where both ends are on one machine: J = J₂ − J₁, cross terms and all
 //! v_u += M_red⁻¹ Jᵀ Δr
 //! ```
 //!
@@ -154,7 +154,7 @@ impl HubSweep {
         self.rows.iter().map(|row| row.impulse.into()).collect()
     }
 
-    /// The terms of the residual, as [`super::residual::Meter`] has them.
+    /// The terms of the residual, as [`Sweep::measure`](super::Sweep) has them for blocks.
     pub fn measure(&self, measure: Measure, partial: &mut Partial) {
         for row in self.rows.iter().filter(|row| row.acts) {
             let seen = Seen {

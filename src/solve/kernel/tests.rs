@@ -1,7 +1,7 @@
 use super::super::block::Blocks;
 use super::super::colour::{Link, colour};
 use super::super::problem::{IDLE, Inertia, Manifold, Point, Problem, contact_frame};
-use super::super::residual::{Measure, Meter, Ruler};
+use super::super::residual::{Measure, Partial, ROUNDING, Residual, Ruler, Seen};
 use super::super::solver::{Acceleration, Alone, LocalLaw, Options, solve};
 use super::super::sweep::{Memory, Plan};
 use super::super::{Hub, Sweep, Team};
@@ -35,7 +35,7 @@ fn problem(bodies: usize, manifolds: usize) -> Problem {
         }
         let key = ManifoldKey {
             bodies: [BodyId(a.min(b).into()), BodyId(a.max(b).into())],
-            parts: [index as u16, 0],
+            parts: [index as u32, 0],
         };
         let first_point = problem.points.len() as u32;
         let mut vector = || Vec3::new(number(), number(), number());
@@ -182,6 +182,64 @@ fn a_sweep_is_what_the_equations_say() {
     }
     for (found, expected) in found.iter().zip(&impulses) {
         assert!((Vec3::from(*found) - Vec3::from(*expected)).norm() < 1e-11, "{found:?} {expected:?}");
+    }
+}
+
+/// How well a relative velocity is known, see [`ROUNDING`].
+fn rounding(manifold: &Manifold, point: &Point, velocities: &[Twist]) -> f64 {
+    let square = |side: usize| {
+        let twist = &velocities[manifold.slots[side] as usize];
+        let turning = Vec3::from(twist.angular).norm_squared() * point.arms[side].norm_squared();
+        Vec3::from(twist.linear).norm_squared() + turning
+    };
+    ROUNDING * (square(0) + square(1) + point.bias * point.bias).sqrt()
+}
+
+/// The residual of a problem, point by point: what lanes are compared with.
+struct Meter<'a> {
+    problem: &'a Problem,
+    /// By point: the free relative velocity with its bias, and W_nn.
+    free: Vec<(Vec3, f64)>,
+}
+
+impl<'a> Meter<'a> {
+    fn new(problem: &'a Problem) -> Self {
+        let mut free = Vec::with_capacity(problem.points.len());
+        for (index, manifold) in problem.manifolds.iter().enumerate() {
+            for point in &problem.points[problem.points_of(index)] {
+                let velocity = problem.relative_velocity(manifold, point, &problem.free_velocity);
+                let delassus = problem.delassus(manifold, point);
+                free.push((velocity + Vec3::new(point.bias, 0.0, 0.0), delassus[(0, 0)]));
+            }
+        }
+        Self { problem, free }
+    }
+
+    /// Of all points, one by one.
+    fn measure(&self, velocities: &[Twist], impulses: &[[f64; 3]], measure: Measure) -> Residual {
+        let problem = self.problem;
+        let mut partial = Partial::new(None);
+        for (index, manifold) in problem.manifolds.iter().enumerate() {
+            let mut sums = [0.0; 4];
+            for place in problem.points_of(index) {
+                let point = &problem.points[place];
+                let (free, delassus) = self.free[place];
+                let velocity = problem.relative_velocity(manifold, point, velocities);
+                let seen = Seen {
+                    impulse: impulses[place].into(),
+                    velocity: velocity + Vec3::new(point.bias, 0.0, 0.0),
+                    free,
+                    friction: manifold.friction,
+                    delassus,
+                    rounding: rounding(manifold, point, velocities),
+                };
+                let (terms, worst) = seen.terms(measure);
+                sums.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
+                partial.add_worst(worst);
+            }
+            partial.sums.add(sums);
+        }
+        partial.sums.values().map(|sums| partial.finish(sums)).expect("exact sums have any size")
     }
 }
 

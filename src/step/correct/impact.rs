@@ -21,7 +21,7 @@
 //!
 //! ```text
 //! q_{n+1} = q_m + θ h v_{n+1} + Σ τ M⁻¹ H r,     τ = ( p ((1 − θ) h − s) − p' s/2 ) / (p + p')
-//! p = −(1 + e) V* of the impact,                 p' = e V* − a (h − s) if it stays, of what holds it afterwards
+//! p = −(1 + e) V* of the impact,              p' = e V* − a (h − s) if it stays, of what holds it afterwards
 //! ```
 //!
 //! the points of a manifold that close in the step with one `s` and one τ, those of their mean; those that

@@ -5,7 +5,7 @@
 //! for again at `q_{n+1}`, and while there is one with `g < −L` all bodies move by the displacements `d` of
 //!
 //! ```text
-//! 0 ≤ d_n + g + L/2 ⊥ p ≥ 0      no friction, masses as weights: the nearest such place, linearised at q_{n+1}
+//! 0 ≤ d_n + g + L/2 ⊥ p ≥ 0    no friction, masses as weights: the nearest such place, linearised at q_{n+1}
 //! ```
 //!
 //! then gaps and Jacobians are taken anew. Half of `L` is left, so that a body at rest stays in contact.

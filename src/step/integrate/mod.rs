@@ -4,11 +4,11 @@
 //! A step asks its [`Integrator`] in this order:
 //!
 //! ```text
-//! predict, predict_machine         bodies and machines stand where contacts are looked for; machines give their reduced operators
-//! free_motions                     effective inverse masses and v_free (28)
-//! approach                         how a gap and its rate become the bias of a contact
+//! predict, predict_machine    bodies and machines stand where contacts are looked for; reduced operators
+//! free_motions                effective inverse masses and v_free (28)
+//! approach                    how a gap and its rate become the bias of a contact
 //! ...contact solve...
-//! finish, finish_machine           velocities are taken over, positions follow (30)
+//! finish, finish_machine      velocities are taken over, positions follow (30)
 //! ```
 
 mod moreau_jean;

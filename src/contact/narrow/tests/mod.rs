@@ -1,5 +1,6 @@
 //! Oracles: every axis without any pruning, and the true distance over all pairs of features.
 
+mod default_path;
 mod degenerate;
 mod oracle;
 mod patches;

@@ -23,8 +23,8 @@ pub fn along(a: &[Vec3], b: &[Vec3], normal: &Vec3) -> f64 {
     lowest - highest
 }
 
-/// The largest separation over all faces and all pairs of edges, no Gauss map, nothing skipped but parallel edges: over the
-/// facets of the Minkowski difference, and over all axes whatever.
+/// The largest separation over all faces and all pairs of edges, no Gauss map, nothing skipped but parallel
+/// edges: over the facets of the Minkowski difference, and over all axes whatever.
 pub fn separation(a: &Placed, b: &Placed) -> (f64, f64) {
     let (points_a, points_b) = (world(a), world(b));
     let scale = a.0.bounding_radius + b.0.bounding_radius;

@@ -56,7 +56,8 @@ fn patches_lie_on_both_surfaces() {
     assert!(counts[1..=6].iter().all(|&count| count > 20));
 }
 
-/// Without parallel faces in play, the deepest point of an overlap is as deep as the separation, but for the preference of faces.
+/// Without parallel faces in play, the deepest point of an overlap is as deep as the separation, but for the
+/// preference of faces.
 #[test]
 fn the_deepest_point_shows_the_separation() {
     let mut random = Random(15);
@@ -148,7 +149,8 @@ fn stacked_boxes_keep_their_points_while_they_rock() {
     let cube = cuboid(0.5, 0.5, 0.5);
     let slab = cuboid(1.0, 0.7, 0.25);
     let small = cuboid(0.3, 0.2, 0.4);
-    // (lower, upper, shift): aligned equal cubes, shifted ones, a small box on a slab, a slab on a small box, a cross.
+    // (lower, upper, shift): aligned equal cubes, shifted ones, a small box on a slab, a slab on a small box,
+    // a cross.
     let stacks = [
         (&cube, &cube, Vec3::zeros()),
         (&cube, &cube, Vec3::new(0.2, 0.0, 0.0)),

@@ -1,21 +1,17 @@
 //! FCLib files in and out, through the library and the real binary.
 //!
-//! Other people's problems are read from `../shared/reference/fclib` where that is at hand; beside each such test stands one on problems
-//! that breccia makes itself.
+//! Tests on other people's problems need `BRECCIA_REFERENCE` (`tests/common/reference.rs`); beside each
+//! stands one on problems that breccia makes itself.
 
-#[path = "fclib/errors.rs"]
 mod errors;
-#[path = "fclib/fuzz.rs"]
 mod fuzz;
-#[path = "fclib/layout.rs"]
 mod layout;
-#[path = "fclib/ranks.rs"]
 mod ranks;
-#[path = "common/reference.rs"]
+#[path = "../common/reference.rs"]
 #[allow(dead_code)]
 mod reference;
-#[path = "fclib/reference_problems.rs"]
 mod reference_problems;
+#[path = "../support/mod.rs"]
 mod support;
 
 use breccia::output::fclib::{FclibFile, FclibInfo, FclibProblem, FclibSolution};

@@ -1,4 +1,5 @@
-//! What the bodies of a pair give. Where both have stayed where they are looked at, that is what they gave in the last call, carried along.
+//! What the bodies of a pair give. Where both have stayed where they are queried, that is what they gave in
+//! the last call, carried along.
 
 use super::parts::Parts;
 use crate::contact::anchor::Candidate;
@@ -11,7 +12,7 @@ use crate::geometry::{Aabb, Convex, Pose, Shape, Vec3};
 use crate::scene::{Body, BodyId, ManifoldKey};
 
 /// All bodies of a call.
-pub struct Look<'a, O, M> {
+pub struct Query<'a, O, M> {
     pub candidates: &'a [Candidate<'a>],
     /// Ascending.
     pub ids: &'a [BodyId],
@@ -32,7 +33,7 @@ pub struct Chunk<'a> {
     pub first: u32,
     pub places: &'a [(u32, u32)],
     pub known: &'a mut [Option<Box<Known>>],
-    pub told: &'a mut [bool],
+    pub reusable: &'a mut [bool],
     pub kept: &'a mut Kept,
 }
 
@@ -49,33 +50,35 @@ struct Pair<'a> {
     candidates: [&'a Candidate<'a>; 2],
 }
 
-impl<O, M> Look<'_, O, M>
+impl<O, M> Query<'_, O, M>
 where
     O: Fn(&Body, &Body, &Vec3) -> bool,
     M: Fn(&Body, &Body) -> Option<f64>,
 {
     /// Replaces `contacts`. `before` is room to work in.
     pub fn at(&self, pairs: Chunk, before: &mut Kept, contacts: &mut Found) {
-        let Chunk { first, places, known, told, kept } = pairs;
+        let Chunk { first, places, known, reusable, kept } = pairs;
         contacts.clear();
         let is_still = |&(i, j): &(u32, u32)| self.odometer.is_still(i) && self.odometer.is_still(j);
-        if places.iter().zip(&*told).all(|(places, told)| *told && is_still(places)) {
+        if places.iter().zip(&*reusable).all(|(places, reusable)| *reusable && is_still(places)) {
             for patch in kept.iter() {
-                self.tell_again(&self.pair(places[(patch.label.pair - first) as usize]), patch, contacts);
+                self.emit_kept(&self.pair(places[(patch.label.pair - first) as usize]), patch, contacts);
             }
             return;
         }
         std::mem::swap(kept, before);
         kept.clear();
         let mut before = before.iter().peekable();
-        for (label, (places, (known, told))) in (first..).zip(places.iter().zip(known.iter_mut().zip(told))) {
-            let last = if *told { before.next_if(|patch| patch.label.pair == label) } else { None };
+        for (label, (places, (known, reusable))) in
+            (first..).zip(places.iter().zip(known.iter_mut().zip(reusable)))
+        {
+            let last = if *reusable { before.next_if(|patch| patch.label.pair == label) } else { None };
             let pair = self.pair(*places);
-            if !(*told && is_still(places)) {
-                *told = self.compare(&pair, label, known, kept, contacts);
+            if !(*reusable && is_still(places)) {
+                *reusable = self.compare(&pair, label, known, kept, contacts);
             } else if let Some(last) = last {
                 kept.push(last.label, last.normal, last.points.iter().copied());
-                self.tell_again(&pair, last, contacts);
+                self.emit_kept(&pair, last, contacts);
             }
         }
     }
@@ -92,13 +95,14 @@ where
         (self.owns)(a, b, &one.min.sup(&other.min))
     }
 
-    /// How far the law of a pair looks, if it is ours and has one.
+    /// Factor of the law of a pair on the reach, if it is ours and has one.
     fn factor(&self, pair: &Pair) -> Option<f64> {
         let [a, b] = pair.candidates.map(|candidate| candidate.body);
         if self.is_owned(pair) { (self.meet)(a, b) } else { None }
     }
 
-    /// Adds the contacts of a pair to the list, and keeps what two stones give where they are looked at. Whether it is known now.
+    /// Adds the contacts of a pair to the list, and keeps what two stones give where they are queried.
+    /// Whether it is known now.
     fn compare(
         &self,
         pair: &Pair,
@@ -112,7 +116,8 @@ where
             return true;
         }
         let [a, b] = pair.candidates;
-        // Only what two stones give is kept: everything else is cheap, and clusters have several pairs of parts.
+        // Only what two stones give is kept: everything else is cheap, and clusters have several pairs of
+        // parts.
         let (
             Shape::Convex(one @ Convex::Polyhedron(shape_a)),
             Shape::Convex(other @ Convex::Polyhedron(shape_b)),
@@ -125,10 +130,10 @@ where
         };
         let known = known.get_or_insert_default();
         let [i, j] = pair.places;
-        let way = self.odometer.way(i) + self.odometer.way(j);
-        // The widest that any law looks.
+        let displacement = self.odometer.displacement(i) + self.odometer.displacement(j);
+        // The widest reach of any law.
         let reach = a.reach_there() + b.reach_there();
-        if known.apart.is_some_and(|proof| proof.holds(way, reach)) {
+        if known.apart.is_some_and(|proof| proof.holds(displacement, reach)) {
             return true;
         }
         let Some(factor) = self.factor(pair) else { return false };
@@ -137,23 +142,23 @@ where
         let between = b.pose().position - a.pose().position;
         let radii = [shape_a.bounding_radius, shape_b.bounding_radius];
         let gap = known.hint.gap().filter(|_| patch.is_none());
-        known.apart = gap.map(|gap| Proof::new(gap, &between, radii, way));
+        known.apart = gap.map(|gap| Proof::new(gap, &between, radii, displacement));
         if let Some(Patch { normal, points }) = patch {
             let points = points.into_iter().map(Anchored::from);
-            self.tell(pair, kept.push(Label { pair: label, factor }, normal, points), contacts);
+            self.emit(pair, kept.push(Label { pair: label, factor }, normal, points), contacts);
         }
         true
     }
 
     /// What was kept of a pair, which may have become that of another rank.
-    fn tell_again(&self, pair: &Pair, patch: Labelled<Label, Anchored>, contacts: &mut Found) {
+    fn emit_kept(&self, pair: &Pair, patch: Labelled<Label, Anchored>, contacts: &mut Found) {
         if self.is_owned(pair) {
-            self.tell(pair, patch, contacts);
+            self.emit(pair, patch, contacts);
         }
     }
 
     /// Adds the contacts of two stones to the list.
-    fn tell(&self, pair: &Pair, patch: Labelled<Label, Anchored>, contacts: &mut Found) {
+    fn emit(&self, pair: &Pair, patch: Labelled<Label, Anchored>, contacts: &mut Found) {
         let Labelled { label, normal, points } = patch;
         let [_, margin] = Candidate::margins(pair.candidates, label.factor);
         let carries = pair.places.map(|place| self.carries.of(place));
@@ -168,7 +173,7 @@ where
         let [_, margin] = Candidate::margins(pair.candidates, factor);
         // By reference: a patch is a long thing to carry about.
         let mut touch = |parts: [usize; 2], Patch { normal, points }: &Patch| {
-            let label = (self.key(pair, parts.map(|part| part as u16)), pair.slots);
+            let label = (self.key(pair, parts.map(|part| part as u32)), pair.slots);
             contacts.push(label, *normal, points.iter().map(ContactPoint::from));
         };
         if let (Shape::Convex(one), Shape::Convex(other)) = (&a.shape, &b.shape) {
@@ -190,18 +195,24 @@ where
             [] => std::slice::from_ref(&alone[k]),
             parts => parts,
         });
-        for (part_a, pose_a) in poses_a.iter().enumerate() {
-            let one = (a.shape.part(part_a), pose_a);
-            for (part_b, pose_b) in poses_b.iter().enumerate() {
-                let other = (b.shape.part(part_b), pose_b);
-                if let Some(patch) = &collide(one, other, margin, &mut Hint::default()) {
-                    touch([part_a, part_b], patch);
-                }
+        let mut compare = |[part_a, part_b]: [usize; 2]| {
+            let one = (a.shape.part(part_a), &poses_a[part_a]);
+            let other = (b.shape.part(part_b), &poses_b[part_b]);
+            if let Some(patch) = &collide(one, other, margin, &mut Hint::default()) {
+                touch([part_a, part_b], patch);
+            }
+        };
+        match self.parts.near(pair.places, [&a.shape, &b.shape], [poses_a, poses_b], margin) {
+            Some(pairs) => pairs.into_iter().for_each(compare),
+            None => {
+                let parts_b = 0..poses_b.len();
+                let pairs = (0..poses_a.len()).flat_map(|a| parts_b.clone().map(move |b| [a, b]));
+                pairs.for_each(&mut compare);
             }
         }
     }
 
-    fn key(&self, pair: &Pair, parts: [u16; 2]) -> ManifoldKey {
+    fn key(&self, pair: &Pair, parts: [u32; 2]) -> ManifoldKey {
         ManifoldKey { bodies: pair.places.map(|place| self.ids[place as usize]), parts }
     }
 }
