@@ -15,7 +15,7 @@ use crate::input::language::reader::{Reader, TableReader};
 use crate::input::language::values::is_identifier;
 use crate::input::machine::build::{Surroundings, read_machines};
 use crate::input::sections::CASE;
-use crate::scene::Activation;
+use crate::scene::{Activation, Scheme};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -200,11 +200,16 @@ fn read_regions(tables: &[TableReader]) -> Option<Vec<Region>> {
     read.into_iter().collect()
 }
 
+/// The time integrator with its parameters.
+fn read_scheme(table: &TableReader) -> Option<Scheme> {
+    Some(Scheme::MoreauJean { theta: table.number("theta")? })
+}
+
 fn read_simulation(table: &TableReader) -> Option<Simulation> {
     let time_step = table.number("time_step");
     let duration = table.number("duration");
     let start_time = table.number("start_time");
-    let theta = table.number("theta");
+    let scheme = read_scheme(table);
     let gravity = table.field("gravity").and_then(|field| field.formulas());
     if let (Some(time_step), Some(duration), Some(start_time)) = (time_step, duration, start_time) {
         if duration / time_step > MAXIMUM_STEPS {
@@ -234,7 +239,7 @@ fn read_simulation(table: &TableReader) -> Option<Simulation> {
         time_step: time_step?,
         duration: duration?,
         start_time: start_time?,
-        theta: theta?,
+        scheme: scheme?,
         gravity: gravity?,
     })
 }

@@ -3,16 +3,15 @@
 
 use crate::formula::Scope;
 use crate::formula::{Motion, VectorFormula};
-use crate::geometry::{Aabb, Overflow, Polyhedron, Pose, SizeDistribution, StoneParameters, Vec3};
+use crate::geometry::{Aabb, Convex, Overflow, Pose, SizeDistribution, StoneParameters, Vec3};
 use crate::input::machine::case::CaseMachine;
 use crate::output::{BodyField, ContactDrawing, Precision, Spheres};
-use crate::scene::Activation;
+use crate::scene::{Activation, Scheme};
 use crate::solve::assembled::Method;
 use crate::solve::{Acceleration, LocalLaw, Measure};
 use crate::words::choices;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 /// Everything that a case file says.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,8 +58,7 @@ pub struct Simulation {
     /// > 0; the run ends at `start_time + duration`.
     pub duration: f64,
     pub start_time: f64,
-    /// In [0.5, 1].
-    pub theta: f64,
+    pub scheme: Scheme,
     /// Of t, m/s².
     pub gravity: VectorFormula,
 }
@@ -112,24 +110,11 @@ pub struct NamedShape {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum ShapeKind {
-    Sphere {
-        radius: f64,
-    },
-    /// Full edge lengths; centred at the origin.
-    Box {
-        size: Vec3,
-    },
-    /// The hull of the points of the case or of a mesh file, scaled, in the frame in which they are given
-    /// (which need not stand at the centre of mass).
-    Polyhedron {
-        hull: Arc<Polyhedron>,
-    },
-    /// Everything with z ≤ 0; never on a free body.
-    HalfSpace,
+    /// In the frame in which it is given, which need not stand at the centre of mass. One that reaches to infinity
+    /// never is on a free body.
+    Convex(Convex),
     /// Parts that are no clusters themselves: nested clusters have been flattened.
-    Cluster {
-        parts: Vec<ClusterPart>,
-    },
+    Cluster { parts: Vec<ClusterPart> },
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -312,9 +297,8 @@ impl Case {
     /// Whether a shape reaches to infinity.
     pub fn is_unbounded(&self, shape: usize) -> bool {
         match &self.shapes[shape].kind {
-            ShapeKind::HalfSpace => true,
+            ShapeKind::Convex(convex) => convex.bounding_radius().is_infinite(),
             ShapeKind::Cluster { parts } => parts.iter().any(|part| self.is_unbounded(part.shape)),
-            _ => false,
         }
     }
 }

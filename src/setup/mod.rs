@@ -25,7 +25,7 @@ use crate::geometry::{Shape, Vec3};
 use crate::input::{self, BodyMotion, Case, CaseBody};
 use crate::machine::{Machine, MachineShape};
 use crate::scene::{
-    Body, BodyId, ContactLaw, LawTable, MachinePart, Model, Motion, Physics, Prescribed, Scene, Scheme,
+    Body, BodyId, ContactLaw, LawTable, MachinePart, Model, Motion, Physics, Prescribed, Scene,
 };
 use crate::solve;
 use crate::step::{DecompositionOptions, Machines};
@@ -200,7 +200,7 @@ fn physics(case: &Case) -> Physics {
     Physics {
         start_time: case.simulation.start_time,
         time_step: case.simulation.time_step,
-        scheme: Scheme::MoreauJean { theta: case.simulation.theta },
+        scheme: case.simulation.scheme,
         gravity: Arc::new(move |time| constant.unwrap_or_else(|| gravity.evaluate(&[time]))),
         contact_margin: case.solver.contact_margin,
         warm_start: case.solver.warm_start,

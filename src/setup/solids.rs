@@ -22,10 +22,7 @@ pub(super) fn shapes(case: &Case) -> Vec<Shape> {
 /// None for a cluster.
 pub(super) fn convex(kind: &ShapeKind) -> Option<Convex> {
     match kind {
-        ShapeKind::Sphere { radius } => Some(Convex::Sphere { radius: *radius }),
-        ShapeKind::Box { size } => Some(polyhedron(Polyhedron::from_box(size / 2.0))),
-        ShapeKind::Polyhedron { hull } => Some(Convex::Polyhedron(hull.clone())),
-        ShapeKind::HalfSpace => Some(Convex::HalfSpace),
+        ShapeKind::Convex(convex) => Some(convex.clone()),
         ShapeKind::Cluster { .. } => None,
     }
 }

@@ -1,5 +1,6 @@
 //! The shipped cases and the manual.
 
+use breccia::geometry::Convex;
 use breccia::geometry::{Grading, Overflow, SizeDistribution, StoneParameters};
 use breccia::input::{BodyMotion, Generator, ShapeKind, manual_markdown, read_case, read_case_with};
 use breccia::scene::Activation;
@@ -110,7 +111,7 @@ fn overrides_replace_single_values() {
     assert_eq!(case.simulation.time_step, 1e-3);
     assert_eq!(case.contacts[0].restitution, 0.5);
     assert_eq!(case.contacts[0].friction, 1.0);
-    assert_eq!(case.shapes[0].kind, ShapeKind::Sphere { radius: 0.2 });
+    assert_eq!(case.shapes[0].kind, ShapeKind::Convex(Convex::Sphere { radius: 0.2 }));
     assert_eq!(case.bodies[1].pose.position.z, 3.0);
     assert!(!case.solver.warm_start);
     assert_eq!(case.output.precision.name(), "f64");

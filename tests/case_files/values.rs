@@ -1,5 +1,6 @@
 //! What right values come out as: orientations, clusters, prescribed motions, spans, sizes.
 
+use breccia::geometry::Convex;
 use breccia::geometry::{Pose, SizeDistribution, Vec3};
 use breccia::input::{BodyMotion, Case, CaseErrors, Generator, ShapeKind, parse_case};
 use std::f64::consts::PI;
@@ -187,7 +188,7 @@ fn mesh_files_must_be_there_and_closed() {
         parse_case(&name, &text, &[])
     };
     let case = read("closed.obj").unwrap_or_else(|errors| panic!("{errors}"));
-    let ShapeKind::Polyhedron { hull } = &case.shapes[0].kind else { panic!("a polyhedron") };
+    let ShapeKind::Convex(Convex::Polyhedron(hull)) = &case.shapes[0].kind else { panic!("a polyhedron") };
     assert_eq!(hull.faces.len(), 4);
     assert!((hull.bounding_radius - 0.1).abs() < 1e-12);
     for (file, message) in [

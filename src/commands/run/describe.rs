@@ -23,12 +23,12 @@ pub fn describe(case: &Case, inventory: &Inventory) -> String {
     let simulation = &case.simulation;
     let _ = writeln!(
         text,
-        "\n{} steps of {} s from t = {} s to {} s, theta {}",
+        "\n{} steps of {} s from t = {} s to {} s, {}",
         case.step_count(),
         simulation.time_step,
         simulation.start_time,
         simulation.start_time + case.step_count() as f64 * simulation.time_step,
-        simulation.theta
+        simulation.scheme
     );
     let solver = &case.solver;
     let _ = writeln!(

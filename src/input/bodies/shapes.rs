@@ -1,6 +1,6 @@
 //! Shapes of the case: reading, orientation, and clusters flattened to plain parts.
 
-use crate::geometry::{MeshFile, Pose, Quat, Vec3, convex_hull};
+use crate::geometry::{Convex, MeshFile, Polyhedron, Pose, Quat, Vec3, convex_hull};
 use crate::input::bodies::build::refused;
 use crate::input::case::{ClusterPart, NamedShape, ShapeKind};
 use crate::input::language::document::Origin;
@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 /// Most parts of a cluster after flattening.
-pub(in crate::input) const MAXIMUM_PARTS: usize = 10_000;
+pub(in crate::input) const MAXIMUM_PARTS: usize = 1_000_000;
 
 /// Shapes as far as they could be read, in the order of the file.
 pub(in crate::input) struct ReadShapes {
@@ -33,9 +33,9 @@ impl ReadShapes {
     /// Whether a shape is known to reach to infinity.
     pub fn is_unbounded(&self, shape: usize) -> bool {
         match &self.kinds[shape] {
-            Some(ShapeKind::HalfSpace) => true,
+            Some(ShapeKind::Convex(convex)) => convex.bounding_radius().is_infinite(),
             Some(ShapeKind::Cluster { parts }) => parts.iter().any(|part| self.is_unbounded(part.shape)),
-            _ => false,
+            None => false,
         }
     }
 
@@ -74,10 +74,10 @@ pub(in crate::input) fn read_shapes(tables: &[TableReader]) -> ReadShapes {
 /// One shape; a cluster as it is written, so that its parts may be clusters.
 fn read_shape(table: &TableReader, shapes: &ReadShapes) -> Option<ShapeKind> {
     match table.variant?.name {
-        "sphere" => Some(ShapeKind::Sphere { radius: table.number("radius")? }),
-        "box" => Some(ShapeKind::Box { size: table.field("size")?.vector()? }),
+        "sphere" => Some(ShapeKind::Convex(Convex::Sphere { radius: table.number("radius")? })),
+        "box" => Some(polyhedron(Polyhedron::from_box(table.field("size")?.vector()? / 2.0))),
         "polyhedron" => read_polyhedron(table),
-        "half-space" => Some(ShapeKind::HalfSpace),
+        "half-space" => Some(ShapeKind::Convex(Convex::HalfSpace)),
         _ => {
             let parts: Vec<_> = table.tables("parts").iter().map(|part| read_part(part, shapes)).collect();
             let parts: Option<Vec<_>> = parts.into_iter().collect();
@@ -99,7 +99,11 @@ pub(in crate::input) fn too_many(reader: &Reader, origin: &Origin, path: &str, f
     reader.note(origin, path, ErrorKind::Relation, message);
 }
 
-/// The hull of the points in the case or in a file.
+fn polyhedron(polyhedron: Polyhedron) -> ShapeKind {
+    ShapeKind::Convex(Convex::Polyhedron(Arc::new(polyhedron)))
+}
+
+/// The hull of the points in the case or in a file, scaled.
 fn read_polyhedron(table: &TableReader) -> Option<ShapeKind> {
     let scale = table.number("scale");
     let field = table.field("file").or_else(|| table.field("vertices"))?;
@@ -120,9 +124,7 @@ fn read_polyhedron(table: &TableReader) -> Option<ShapeKind> {
     let scale = scale?;
     let points: Vec<Vec3> = points.iter().map(|point| point * scale).collect();
     match convex_hull(&points) {
-        Ok(hull) if Range::SIZE.contains(hull.bounding_radius) => {
-            Some(ShapeKind::Polyhedron { hull: Arc::new(hull) })
-        }
+        Ok(hull) if Range::SIZE.contains(hull.bounding_radius) => Some(polyhedron(hull)),
         Ok(hull) => {
             let (found, range) = (hull.bounding_radius, Range::SIZE.describe());
             field.note(ErrorKind::Value, format!("found a size of {found} m, expected a size{range}"));
