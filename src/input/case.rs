@@ -110,8 +110,8 @@ pub struct NamedShape {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum ShapeKind {
-    /// In the frame in which it is given, which need not stand at the centre of mass. One that reaches to infinity
-    /// never is on a free body.
+    /// In the frame in which it is given, which need not stand at the centre of mass. One that reaches to
+    /// infinity never is on a free body.
     Convex(Convex),
     /// Parts that are no clusters themselves: nested clusters have been flattened.
     Cluster { parts: Vec<ClusterPart> },

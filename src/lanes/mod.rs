@@ -377,8 +377,8 @@ mod x86 {
         unsafe fn gather(lines: [*const Line; 4]) -> Columns<4> {
             let mut columns = [Lanes::default(); 8];
             for half in 0..2 {
-                // SAFETY: valid for reads of 64 bytes, of which this is one half; registers and arrays of as many
-                // numbers are alike.
+                // SAFETY: valid for reads of 64 bytes, of which this is one half; registers and arrays of as
+                // many numbers are alike.
                 unsafe {
                     let turned = transposed_4x4([
                         _mm256_load_pd(lines[0].cast::<f64>().add(4 * half)),
@@ -455,7 +455,8 @@ mod x86 {
     impl Isa<8> for Avx512 {
         #[inline(always)]
         unsafe fn gather(lines: [*const Line; 8]) -> Columns<8> {
-            // SAFETY: valid for reads of 64 bytes, aligned to them; registers and arrays of as many numbers are alike.
+            // SAFETY: valid for reads of 64 bytes, aligned to them; registers and arrays of as many numbers
+            // are alike.
             unsafe {
                 let row = |k: usize| _mm512_load_pd(lines[k].cast::<f64>());
                 let rows = [row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)];

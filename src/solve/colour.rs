@@ -65,9 +65,9 @@ pub struct Coloured {
 pub struct Colouring<'a> {
     links: &'a [Link],
     foreign: &'a [(u32, ManifoldKey)],
-    /// For each slot its manifolds, foreign ones included, ascending by priority:
-    /// `lists[starts[s]..starts[s + 1]]`. The hash of each, and its place among the links and then the foreign ones: keys are read only
-    /// where hashes are equal, and the lists are shorter by half.
+    /// For each slot its manifolds, foreign ones included, ascending by priority, stand in `lists` from
+    /// `starts[s]` to `starts[s + 1]`. The hash of each, and its place among the links and then the foreign
+    /// ones: keys are read only where hashes are equal, and the lists are shorter by half.
     starts: Vec<u32>,
     lists: Vec<(u64, u32)>,
     /// How many of each list are coloured.

@@ -90,9 +90,14 @@ impl Reach {
     ///
     /// Let P and Q be the points of the two lines that are closest: Q − P = s n. With Q no further from the
     /// origin of b than the lever, it moves by η, |η| ≤ D, and the facet becomes
-    /// `s' = n'·(s n + η) ≤ s n·n' + D`. The edges turn by an angle of sine `≤ turned / sin(e_a, e_b)` against each other, which is kept
-    /// below 0.29, and n' is not the opposite normal, since both lie on the arc of e_a, which is kept shorter
-    /// than 154°: so n·n' > 0.95. The best face loses at most D.
+    ///
+    /// ```text
+    /// s' = n'·(s n + η) ≤ s n·n' + D
+    /// ```
+    ///
+    /// The edges turn by an angle of sine `≤ turned / sin(e_a, e_b)` against each other, which is kept below
+    /// 0.29, and n' is not the opposite normal, since both lie on the arc of e_a, which is kept shorter than
+    /// 154°: so n·n' > 0.95. The best face loses at most D.
     pub fn stays_below(&self, a: &PlacedEdge, b: &PlacedEdge, separation: f64) -> bool {
         let later = if separation < 0.0 { 0.95 * separation } else { separation } + self.budget;
         if later >= self.floor - self.budget || a.normals[0].dot(&a.normals[1]) < -0.9 {

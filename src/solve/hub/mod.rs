@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! V   = J₂ v_u₂ − J₁ v_u₁ + (bodies as elsewhere) + given       each end a machine, a body, or given
-//! W   = Σ J M_red⁻¹ Jᵀ                    where both ends are on one machine: J = J₂ − J₁, cross terms and all
+//! W   = Σ J M_red⁻¹ Jᵀ                 where both ends are on one machine: J = J₂ − J₁, cross terms and all
 //! v_u += M_red⁻¹ Jᵀ Δr
 //! ```
 //!
