@@ -33,7 +33,7 @@ pub const OWNER: usize = 0;
 
 /// Finder → owner of the machines, and finder → rank of a grain.
 #[derive(Default, Serialize, Deserialize)]
-struct Found {
+struct FinderMessage {
     parcels: Vec<Parcel>,
     requested: Vec<BodyId>,
 }
@@ -206,8 +206,8 @@ fn plan_from_hub(
 }
 
 /// Collective: what arrived here, by source.
-fn send_parcels(parcels: impl Iterator<Item = Parcel>, comm: &dyn Comm) -> Vec<(usize, Found)> {
-    let mut outgoing = BTreeMap::<usize, Found>::new();
+fn send_parcels(parcels: impl Iterator<Item = Parcel>, comm: &dyn Comm) -> Vec<(usize, FinderMessage)> {
+    let mut outgoing = BTreeMap::<usize, FinderMessage>::new();
     for parcel in parcels {
         for grain in parcel.ends.iter().filter_map(End::body) {
             outgoing.entry(grain.owner as usize).or_default().requested.push(grain.id);

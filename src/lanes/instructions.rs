@@ -57,7 +57,7 @@ impl Instructions {
         }
     }
 
-    /// Uses these from now on, if the processor has them; tells if not.
+    /// Uses these from now on, if the processor has them; false if not.
     #[must_use]
     pub fn choose(self) -> bool {
         let there = self <= Self::best();

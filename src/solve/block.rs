@@ -100,7 +100,7 @@ pub const NOTHING: u32 = u32::MAX;
 const CHUNK: usize = 32;
 
 impl Blocks {
-    /// `shared` tells whether a slot's body takes part in manifolds of other ranks. The void body is the slot
+    /// `shared`: whether a slot's body takes part in manifolds of other ranks. The void body is the slot
     /// after the last.
     pub fn new(problem: &Problem, colours: &Colours, shared: impl Fn(u32) -> bool + Sync) -> Self {
         let lines = lines(problem);

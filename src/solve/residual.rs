@@ -194,7 +194,7 @@ impl Ruler {
 }
 
 /// A contact point as it is measured one by one.
-pub(super) struct Seen {
+pub(super) struct MeasuredPoint {
     pub impulse: Vec3,
     pub velocity: Vec3,
     /// Without any impulse.
@@ -206,7 +206,7 @@ pub(super) struct Seen {
     pub rounding: f64,
 }
 
-impl Seen {
+impl MeasuredPoint {
     /// The terms of the sums, and the error as a velocity.
     pub fn terms(&self, measure: Measure) -> ([f64; 4], f64) {
         let weight = match measure {
@@ -252,7 +252,7 @@ mod tests {
         /// the residual stays.
         #[test]
         fn the_scaled_measure_does_not_depend_on_mass(impulse in vector(), velocity in vector(), free in vector(), friction in 0.0..1.5) {
-            let seen = |mass: f64| Seen {
+            let seen = |mass: f64| MeasuredPoint {
                 impulse: impulse * mass,
                 velocity,
                 free,

@@ -39,12 +39,12 @@ const PARALLEL_BODIES: usize = 1000;
 /// Blocks whose terms of the residual stay in the nearest cache until they are added up.
 const MEASURED_TOGETHER: usize = 32;
 
-/// Blocks between two looks at the mail while ranks wait for each other: some microseconds, as long as a
+/// Blocks between two queries for messages while ranks wait for each other: some microseconds, as long as a
 /// message takes.
 const AHEAD_BLOCKS: usize = 8;
 
 impl<'t> Sweep<'t> {
-    /// `shared` tells whether a slot's body takes part in manifolds of other ranks.
+    /// `shared`: whether a slot's body takes part in manifolds of other ranks.
     pub fn new(
         problem: &Problem,
         hub: &Hub,

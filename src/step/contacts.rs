@@ -50,7 +50,7 @@ pub struct Neighbourhood {
 }
 
 /// Contacts that were found, and between which bodies.
-pub struct Found<'a> {
+pub struct FoundContacts<'a> {
     world: &'a World,
     halo: &'a Halo,
     view: View<'a>,
@@ -98,7 +98,7 @@ impl Pipeline {
         query: &'a Query<'a>,
         territory: &Territory,
         timers: &mut Timers,
-    ) -> Found<'a> {
+    ) -> FoundContacts<'a> {
         let comm = territory.comm;
         let &Query { integrator, gravity, clock, reuse, takes_part } = query;
         let motion = FreeMotion { integrator, gravity, clock, reuse };
@@ -113,11 +113,11 @@ impl Pipeline {
         let owns = |a: &Body, b: &Body, place: &Vec3| territory.owns_pair(a, b, place);
         let contacts =
             timers.time(Phase::Detect, comm, || self.detector.detect(&view.candidates, owns, meet));
-        Found { world, halo: &near.halo, view, contacts, connection: &mut self.connection, query }
+        FoundContacts { world, halo: &near.halo, view, contacts, connection: &mut self.connection, query }
     }
 }
 
-impl<'a> Found<'a> {
+impl<'a> FoundContacts<'a> {
     /// The deepest overlap on all ranks, m. Collective.
     pub fn deepest(&self, comm: &dyn Comm) -> f64 {
         let points = self.contacts.iter().flat_map(Contacts::iter).flat_map(|contact| contact.points);

@@ -1,4 +1,4 @@
-//! The machines of a run: stepped by one rank, which tells the others what the contact solve needs of them.
+//! The machines of a run: stepped by one rank, which sends the others what the contact solve needs.
 //!
 //! ```text
 //! owner:  controller, q_m, loops closed, reduced operators (16)–(27)

@@ -23,7 +23,7 @@ use shared::SharedBodies;
 
 /// What colours depend on, as one rank sees it.
 #[derive(Default, PartialEq)]
-struct Seen {
+struct ColourInputs {
     links: Vec<Link>,
     /// Of the movable bodies by slot, own ones first, then the ghosts.
     ids: Vec<BodyId>,
@@ -36,7 +36,7 @@ struct Seen {
 /// ranks: piles come to rest.
 #[derive(Default)]
 pub struct Connection {
-    seen: Seen,
+    inputs: ColourInputs,
     colours: Colours,
     hubs: Vec<BodyId>,
     plan: Plan,
@@ -68,19 +68,19 @@ impl Connection {
         comm: &'c dyn Comm,
     ) -> Connected<'c> {
         let (others, owners) = (halo.others.clone(), halo.owners.clone());
-        let seen = Seen { links, ids: ids.to_vec(), own, others, owners };
-        let mut changed = [f64::from(seen != self.seen)];
+        let inputs = ColourInputs { links, ids: ids.to_vec(), own, others, owners };
+        let mut changed = [f64::from(inputs != self.inputs)];
         comm.max_f64(&mut changed);
         if changed[0] > 0.0 {
-            *self = Self::new(seen, halo, comm);
+            *self = Self::new(inputs, halo, comm);
         }
         let Self { colours, hubs, plan, .. } = self;
         Connected { ranks: Ranks::new(plan, !hubs.is_empty(), verify, own, halo, comm), colours, hubs }
     }
 
     /// Collective.
-    fn new(seen: Seen, halo: &Halo, comm: &dyn Comm) -> Self {
-        let Seen { links, ids, own, .. } = &seen;
+    fn new(inputs: ColourInputs, halo: &Halo, comm: &dyn Comm) -> Self {
+        let ColourInputs { links, ids, own, .. } = &inputs;
         let alone = comm.size() == 1;
         let mut shared =
             if alone { SharedBodies::default() } else { shared::announce(links, ids, *own, halo, comm) };
@@ -95,11 +95,11 @@ impl Connection {
         }
         if alone {
             let colours = colour(coloured, ids.len());
-            return Self { colours, hubs, plan: Plan::default(), seen };
+            return Self { colours, hubs, plan: Plan::default(), inputs };
         }
         let colours = together::colour_together(coloured, ids, *own, &mut shared, comm);
         let exchanges = plan::plan(comm.rank() as u32, coloured, &colours, &shared);
-        Self { colours, hubs, plan: Plan { exchanges, shared }, seen }
+        Self { colours, hubs, plan: Plan { exchanges, shared }, inputs }
     }
 
     #[cfg(test)]
@@ -109,7 +109,7 @@ impl Connection {
 
     #[cfg(test)]
     pub(crate) fn links(&self) -> &[Link] {
-        &self.seen.links
+        &self.inputs.links
     }
 }
 

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 /// Rank ↔ partner, in each round: a colour that was found.
 #[derive(Serialize, Deserialize)]
-struct News {
+struct ColourUpdate {
     body: BodyId,
     key: ManifoldKey,
     colour: Colour,
@@ -48,13 +48,13 @@ pub(super) fn colour_together(
     }
     let mut colouring = Colouring::new(links, ids.len(), &foreign);
     loop {
-        let mut outgoing: BTreeMap<u32, Vec<News>> =
+        let mut outgoing: BTreeMap<u32, Vec<ColourUpdate>> =
             partners.keys().map(|&rank| (rank, Vec::new())).collect();
         colouring.advance(|Coloured { slot, priority, colour }| {
             if let Some(body) = shared.get(slot) {
-                let news = || News { body: body.id, key: priority.1, colour };
+                let update = || ColourUpdate { body: body.id, key: priority.1, colour };
                 for rank in &body.participants {
-                    outgoing.get_mut(rank).expect("participants are partners").push(news());
+                    outgoing.get_mut(rank).expect("participants are partners").push(update());
                 }
             }
         });
@@ -62,21 +62,23 @@ pub(super) fn colour_together(
             break;
         }
         let mut messages = Vec::with_capacity(outgoing.len());
-        for (rank, news) in outgoing {
-            partners.get_mut(&rank).expect("a partner").to_send -= news.len();
-            messages.push((rank as usize, pack(&news)));
+        for (rank, updates) in outgoing {
+            partners.get_mut(&rank).expect("a partner").to_send -= updates.len();
+            messages.push((rank as usize, pack(&updates)));
         }
-        let mut arrived: Vec<(u32, News)> = Vec::new();
+        let mut arrived: Vec<(u32, ColourUpdate)> = Vec::new();
         for (rank, bytes) in comm.swap(messages) {
-            let news: Vec<News> = unpack(&bytes);
-            partners.get_mut(&(rank as u32)).expect("a partner").to_receive -= news.len();
-            let placed = |news: News| (slot_of(news.body).expect("news come for shared bodies"), news);
-            arrived.extend(news.into_iter().map(placed));
+            let updates: Vec<ColourUpdate> = unpack(&bytes);
+            partners.get_mut(&(rank as u32)).expect("a partner").to_receive -= updates.len();
+            let placed = |update: ColourUpdate| {
+                (slot_of(update.body).expect("updates come for shared bodies"), update)
+            };
+            arrived.extend(updates.into_iter().map(placed));
         }
         partners.retain(|_, partner| partner.to_send + partner.to_receive > 0);
-        arrived.sort_unstable_by_key(|(slot, news)| (*slot, priority(&news.key)));
-        for (slot, News { key, colour, .. }) in arrived {
-            let body = shared.get_mut(slot).expect("news come for shared bodies");
+        arrived.sort_unstable_by_key(|(slot, update)| (*slot, priority(&update.key)));
+        for (slot, ColourUpdate { key, colour, .. }) in arrived {
+            let body = shared.get_mut(slot).expect("updates come for shared bodies");
             let place = body.foreign.binary_search_by_key(&priority(&key), |foreign| priority(&foreign.key));
             body.foreign[place.expect("announced before")].colour = colour;
             colouring.receive(&Coloured { slot, priority: priority(&key), colour });

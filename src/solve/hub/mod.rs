@@ -21,7 +21,7 @@ pub use row::{BodyEnd, HubRow, MachineEnd};
 
 use super::end::End;
 use super::problem::{Inertia, Twist};
-use super::residual::{Measure, Partial, Seen};
+use super::residual::{Measure, MeasuredPoint, Partial};
 use super::sweep::Plan;
 use crate::geometry::Vec3;
 use crate::law::coulomb;
@@ -157,7 +157,7 @@ impl HubSweep {
     /// The terms of the residual, as [`Sweep::measure`](super::Sweep) has them for blocks.
     pub fn measure(&self, measure: Measure, partial: &mut Partial) {
         for row in self.rows.iter().filter(|row| row.acts) {
-            let seen = Seen {
+            let seen = MeasuredPoint {
                 impulse: row.impulse,
                 velocity: row.relative_velocity(&self.velocities, &self.machine_velocities),
                 free: row.free,

@@ -1,7 +1,7 @@
 use super::super::block::Blocks;
 use super::super::colour::{Link, colour};
 use super::super::problem::{IDLE, Inertia, Manifold, Point, Problem, contact_frame};
-use super::super::residual::{Measure, Partial, ROUNDING, Residual, Ruler, Seen};
+use super::super::residual::{Measure, MeasuredPoint, Partial, ROUNDING, Residual, Ruler};
 use super::super::solver::{Acceleration, Alone, LocalLaw, Options, solve};
 use super::super::sweep::{Memory, Plan};
 use super::super::{Hub, Sweep, Team};
@@ -225,7 +225,7 @@ impl<'a> Meter<'a> {
                 let point = &problem.points[place];
                 let (free, delassus) = self.free[place];
                 let velocity = problem.relative_velocity(manifold, point, velocities);
-                let seen = Seen {
+                let seen = MeasuredPoint {
                     impulse: impulses[place].into(),
                     velocity: velocity + Vec3::new(point.bias, 0.0, 0.0),
                     free,

@@ -24,7 +24,7 @@ use crate::step::world::{Territory, World};
 /// At most. Each round squares the error of the one before, but stones that hold each other need some.
 const ROUNDS: usize = 20;
 
-/// A round need not be exact, since the next one looks again.
+/// A round need not be exact, since contacts are found anew in the next one.
 const OPTIONS: Options = Options {
     tolerance: 1e-4,
     measure: Measure::Fclib,
