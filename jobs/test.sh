@@ -18,7 +18,7 @@ status=${PIPESTATUS[0]}
 
 # Tests on other people's data, where it is at hand.
 if [ -n "${BRECCIA_REFERENCE:-}" ]; then
-    names=$(grep -rlE 'ignore = "needs BRECCIA_REFERENCE"' tests | sed -E 's#tests/([^/.]+).*#--test \1#' | sort -u)
+    names=$(grep -rlE '^ *#\[ignore = "needs BRECCIA_REFERENCE"' tests | sed -E 's#tests/([^/.]+).*#--test \1#' | sort -u)
     # shellcheck disable=SC2086 # a list of arguments
     cargo test --no-fail-fast "$@" $names -- --ignored 2>&1 | tee -a "$log"
     other=${PIPESTATUS[0]}
