@@ -47,6 +47,11 @@ impl LawTable {
         self.laws[second * self.materials + first] = Some(law);
     }
 
+    /// All that there are; those of two different materials twice.
+    pub fn iter(&self) -> impl Iterator<Item = &ContactLaw> {
+        self.laws.iter().flatten()
+    }
+
     /// `None` for materials that were declared never to meet.
     pub fn between(&self, first: u32, second: u32) -> Option<&ContactLaw> {
         self.laws[first as usize * self.materials + second as usize].as_ref()

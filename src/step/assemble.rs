@@ -90,12 +90,22 @@ pub fn is_ahead(law: &ContactLaw, takes_part: TakesPart) -> bool {
 pub fn links(contacts: &[Contacts], parts: &Parts) -> Vec<Link> {
     let movable = parts.view.ids.len();
     let slot = |slot: u32| ((slot as usize) < movable).then_some(slot);
+    // Where every law acts ahead and no machine is there, all that was found takes part.
+    let is_certain = parts.scene.state.machine_bodies.is_empty()
+        && parts
+            .scene
+            .model
+            .laws
+            .iter()
+            .all(|law| law.activation == Activation::Predictive || parts.takes_part == TakesPart::All);
     let link = |contact: Contact| {
-        let takes_part = takes_part(contact, parts)?;
+        let takes_part = is_certain || takes_part(contact, parts)?;
         takes_part.then(|| Link { key: contact.key, slots: contact.slots.map(slot) })
     };
     let some = |contacts: &[Contacts]| -> Vec<Link> {
-        contacts.iter().flat_map(Contacts::iter).filter_map(link).collect()
+        let mut links = Vec::with_capacity(contacts.iter().map(Contacts::len).sum());
+        links.extend(contacts.iter().flat_map(Contacts::iter).filter_map(link));
+        links
     };
     // On one thread there is nothing to put together afterwards.
     if rayon::current_num_threads() == 1 {
