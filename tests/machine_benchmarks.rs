@@ -91,8 +91,8 @@ fn the_double_pendulum_keeps_its_energy_between_impacts() {
     assert!(worst < 2e-4, "{worst:.1e}");
 }
 
-/// Steps that are tried and taken back leave nothing behind: loops, phases, quantities and contacts of machines
-/// included.
+/// Steps that are tried and taken back leave nothing behind: loops, phases, quantities and contacts of
+/// machines included.
 #[test]
 fn steps_of_machines_can_be_taken_back() {
     for (name, before) in [("scoop.toml", 120), ("woodpecker.toml", 300), ("slider-crank/cut-xy.toml", 200)] {
