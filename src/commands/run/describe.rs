@@ -5,6 +5,7 @@ use super::phases::PhaseTable;
 use super::progress::{Log, clock};
 use super::statistics::Statistics;
 use super::summary::{Status, Summary};
+use crate::commands::inspect::info::size;
 use crate::geometry::Passing;
 use crate::input::Case;
 use crate::setup::{AchievedGrading, Group, Inventory};
@@ -153,18 +154,6 @@ pub(super) fn account(
     if summary.identity.status == Status::Stopped {
         log.say("stopped before its end; all files are whole");
     }
-}
-
-/// Bytes as people read them.
-fn size(bytes: u64) -> String {
-    let units = ["B", "kB", "MB", "GB", "TB", "PB"];
-    let mut value = bytes as f64;
-    let mut unit = 0;
-    while value >= 1000.0 && unit + 1 < units.len() {
-        value /= 1000.0;
-        unit += 1;
-    }
-    if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", units[unit]) }
 }
 
 #[cfg(test)]
