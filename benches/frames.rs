@@ -125,6 +125,7 @@ fn ball(id: u64) -> Body {
         angular_velocity: Vec3::new(at(2), at(0), at(1)),
         angular_momentum: Vec3::zeros(),
         anchor: None,
+        memory: Box::default(),
     }
 }
 

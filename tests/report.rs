@@ -181,6 +181,7 @@ fn many(directory: &Path, count: u64, frames: usize) {
             angular_velocity: Vec3::zeros(),
             angular_momentum: Vec3::zeros(),
             anchor: None,
+            memory: Box::default(),
         }
     };
     let mut bodies: Vec<Body> = (0..count).map(stone).collect();

@@ -61,6 +61,7 @@ fn body(id: u64, shape: Shape, position: Vec3, velocity: Vec3) -> Body {
         angular_velocity: Vec3::new(0.0, 0.0, id as f64),
         angular_momentum: Vec3::new(0.0, 0.0, 0.4 * id as f64),
         anchor: None,
+        memory: Box::default(),
     }
 }
 

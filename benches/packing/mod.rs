@@ -172,6 +172,7 @@ pub fn stones1000(path: &str) -> (Scene, Physics) {
                 angular_velocity: Vec3::zeros(),
                 angular_momentum: Vec3::zeros(),
                 anchor: None,
+                memory: Box::default(),
             }
         })
         .collect();
@@ -199,6 +200,7 @@ pub fn stones1000(path: &str) -> (Scene, Physics) {
             angular_velocity: Vec3::zeros(),
             angular_momentum: Vec3::zeros(),
             anchor: None,
+            memory: Box::default(),
         })
         .collect();
     let scene = Scene {

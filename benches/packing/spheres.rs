@@ -59,6 +59,7 @@ fn body(id: u64, sphere: &Sphere) -> Body {
         angular_velocity: Vec3::zeros(),
         angular_momentum: Vec3::zeros(),
         anchor: None,
+        memory: Box::default(),
     }
 }
 
@@ -92,6 +93,7 @@ pub fn problem((spheres, half_width): &Bed) -> Problem {
             frame,
             kind: Kind::Coulomb,
             friction: 0.5,
+            compliance: 0.0,
             first_point,
         });
         problem.points.push(Point { arms, bias: gap.max(0.0) / TIME_STEP, impulse: [0.0; 3] });

@@ -258,13 +258,13 @@ impl Gathered {
         self.origin.iter().map(|(_, parcel)| parcel)
     }
 
-    /// The same contacts without friction, between bodies at rest: for displacements.
+    /// The same contacts without friction and compliance, between bodies at rest: for displacements.
     pub fn at_rest(&self, bias: impl Fn(f64) -> f64) -> Hub {
         let mut hub = self.hub.clone();
         hub.machines.iter_mut().for_each(|machine| machine.free_velocity.fill(0.0));
         hub.bodies.iter_mut().for_each(|(_, free)| *free = Twist::default());
         for (manifold, (_, parcel)) in hub.manifolds.iter_mut().zip(&self.origin) {
-            manifold.friction = 0.0;
+            (manifold.friction, manifold.compliance) = (0.0, 0.0);
             for (point, sent) in manifold.points.iter_mut().zip(&parcel.points) {
                 point.given = Vec3::zeros();
                 point.impulse = [0.0; 3];

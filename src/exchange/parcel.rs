@@ -15,6 +15,7 @@ pub struct Parcel {
     /// (n, t, s), world.
     pub frame: [Vec3; 3],
     pub friction: f64,
+    pub compliance: f64,
     pub points: Vec<ParcelPoint>,
 }
 
@@ -69,6 +70,7 @@ pub fn collect<'a>(
         ends: [parcel.ends[0].map(place), parcel.ends[1].map(place)],
         frame: parcel.frame,
         friction: parcel.friction,
+        compliance: parcel.compliance,
         points: parcel.points.iter().map(|point| hub_point(&parcel.ends, point, operators)).collect(),
     };
     let manifolds = parcels.map(manifold).collect();

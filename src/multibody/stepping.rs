@@ -22,6 +22,9 @@ pub struct MultibodyState {
     /// s
     pub time: f64,
     pub quantities: Vec<f64>,
+    /// Stored beside the rest, since most schemes have none.
+    #[serde(skip)]
+    pub memory: Vec<f64>,
 }
 
 /// An impulse on a body: N s at the body frame's origin, and N m s about it, world axes.
@@ -88,6 +91,9 @@ pub struct Multibody {
     /// Velocities at which forces are evaluated.
     force_velocity: Vec<f64>,
     last_closure: Closure,
+    /// What the time integrator remembers of this system from step to step; only it knows what the numbers
+    /// mean.
+    pub memory: Vec<f64>,
 }
 
 impl Multibody {
@@ -111,7 +117,7 @@ impl Multibody {
 
     /// Continues from a checkpoint: every bit of the state is kept.
     pub fn restore(model: Model, state: MultibodyState) -> Result<Self, MultibodyError> {
-        let MultibodyState { mut coordinates, partition, time, quantities } = state;
+        let MultibodyState { mut coordinates, partition, time, quantities, memory } = state;
         model.normalise(&mut coordinates)?;
         let needed = model.quantities.len();
         if quantities.len() != needed {
@@ -120,20 +126,21 @@ impl Multibody {
         partition.check(&model)?;
         let data = Data::new(&model);
         let mut machine = Self::with_partition(model, data, coordinates, partition, time);
-        machine.quantities = quantities;
+        (machine.quantities, machine.memory) = (quantities, memory);
         machine.rebuild()?;
         Ok(machine)
     }
 
     /// Back to a state that this system had between two steps, bit by bit.
     pub fn take_back(&mut self, state: &MultibodyState) -> Result<(), MultibodyError> {
-        let MultibodyState { coordinates, partition, time, quantities } = state;
+        let MultibodyState { coordinates, partition, time, quantities, memory } = state;
         self.coordinates.clone_from(coordinates);
         if self.partition != *partition {
             self.partition.clone_from(partition);
             self.reduced = Reduced::new(&self.model, &self.partition);
         }
         self.quantities.clone_from(quantities);
+        self.memory.clone_from(memory);
         (self.time, self.advanced) = (*time, 0.0);
         self.rebuild()
     }
@@ -171,6 +178,7 @@ impl Multibody {
             contact_velocity: ContactVelocity::default(),
             force_velocity: vec![0.0; nv],
             last_closure: Closure::default(),
+            memory: Vec::new(),
             model,
             coordinates,
             partition,
@@ -184,6 +192,7 @@ impl Multibody {
             partition: self.partition.clone(),
             time: self.time,
             quantities: self.quantities.clone(),
+            memory: self.memory.clone(),
         }
     }
 

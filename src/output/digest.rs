@@ -28,6 +28,7 @@ const BODY_SEED: u64 = 1;
 const IMPULSE_SEED: u64 = 2;
 const SECTION_SEED: u64 = 3;
 const PROPERTIES_SEED: u64 = 4;
+const MEMORY_SEED: u64 = 5;
 
 /// The sums as numbers that can be sent to another rank.
 pub type DigestParts = [u64; 8];
@@ -55,6 +56,11 @@ impl Digest {
             used = bytes.len();
         }
         self.bodies = self.bodies.wrapping_add(xxh3_128_with_seed(&bytes[..used], BODY_SEED));
+        if !body.memory.is_empty() {
+            let words = std::iter::once(body.id.0).chain(body.memory.iter().map(|number| number.to_bits()));
+            let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+            self.bodies = self.bodies.wrapping_add(xxh3_128_with_seed(&bytes, MEMORY_SEED));
+        }
         let properties =
             (body.id, body.group, body.material, body.motion, body.mass, body.inertia, &body.shape);
         // Writing to memory cannot fail.

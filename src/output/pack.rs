@@ -75,6 +75,9 @@ pub(super) struct Packed {
     pub angular_momentum: Vec<f64>,
     /// Position, rotation and reach; a reach below zero where there is none.
     pub anchor: Vec<f64>,
+    /// What integrators remember of bodies.
+    pub memories: Children,
+    pub memory: Vec<f64>,
     pub parts: Children,
     /// The code of its kind, see [`Primitive`](crate::geometry::Primitive).
     pub part_kind: Vec<u8>,
@@ -104,8 +107,8 @@ impl Packed {
     /// About what the columns take.
     pub fn bytes(&self) -> u64 {
         let (bodies, parts, faces) = (self.id.len(), self.part_kind.len(), self.face_offset.len());
-        let rest = 8 * self.vertex.len() + 4 * (self.corner.len() + self.edge.len());
-        (264 * bodies + 104 * parts + 44 * faces + rest) as u64
+        let rest = 8 * (self.vertex.len() + self.memory.len()) + 4 * (self.corner.len() + self.edge.len());
+        (276 * bodies + 104 * parts + 44 * faces + rest) as u64
     }
 
     fn push(&mut self, body: &Body) {
@@ -132,6 +135,8 @@ impl Packed {
         self.anchor.extend(pose.position.as_slice());
         self.anchor.extend(pose.rotation.coords.as_slice());
         self.anchor.push(reach);
+        self.memories.push(body.memory.len());
+        self.memory.extend(&body.memory);
         self.parts.push(body.shape.parts().count());
         body.shape.parts().for_each(|(pose, convex)| self.push_part(&pose, convex));
     }
@@ -206,6 +211,10 @@ impl Packed {
             angular_velocity: vector(&self.angular_velocity, row),
             angular_momentum: vector(&self.angular_momentum, row),
             anchor: self.anchor.get(ANCHOR * row..ANCHOR * (row + 1)).and_then(anchor),
+            memory: match self.memories.first.is_empty() {
+                true => Box::default(),
+                false => self.memory[self.memories.of(row)].into(),
+            },
         })
     }
 

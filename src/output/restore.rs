@@ -152,6 +152,10 @@ impl StateFile {
             parts: self.children(group, "part", rows())?,
             ..Packed::default()
         };
+        if group.link_exists("memory") {
+            packed.memories = self.children(group, "memory", rows())?;
+            packed.memory = self.column(group, "memory", None, self.list(&packed.memories)?)?;
+        }
         self.read_shapes(&mut packed)?;
         let bodies = packed.unpack().map_err(|problem| OutputError::damaged(&self.path, problem))?;
         let (groups, materials) = (self.header.groups.len(), self.header.materials.len());
@@ -165,9 +169,7 @@ impl StateFile {
     }
 
     fn read_shapes(&self, packed: &mut Packed) -> Result<(), OutputError> {
-        let list = |children: &Children| {
-            children.range().map_err(|problem| OutputError::damaged(&self.path, problem))
-        };
+        let list = |children: &Children| self.list(children);
         let parts = list(&packed.parts)?;
         packed.part_kind = self.column(&self.parts, "kind", None, parts.clone())?;
         packed.part_position = self.column(&self.parts, "position", Some(3), parts.clone())?;
@@ -184,6 +186,11 @@ impl StateFile {
         packed.corner = self.column(&self.polyhedra, "corner", None, list(&packed.corners)?)?;
         packed.edge = self.column(&self.polyhedra, "edge", Some(4), list(&packed.edges)?)?;
         Ok(())
+    }
+
+    /// The rows of all children.
+    fn list(&self, children: &Children) -> Result<Range<u64>, OutputError> {
+        children.range().map_err(|problem| OutputError::damaged(&self.path, problem))
     }
 
     /// The impulses in some rows.

@@ -83,6 +83,7 @@ pub fn body(id: u64) -> Body {
         angular_velocity: Vec3::new(1e300, x.cos(), 0.0),
         angular_momentum: Vec3::new(x / 13.0, -1e-300, 0.1),
         anchor: None,
+        memory: (0..id % 3).map(|k| x / (k as f64 + 3.0)).collect(),
     }
 }
 

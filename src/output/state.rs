@@ -306,10 +306,12 @@ impl Writer<'_> {
             packed.face_offset.len(),
             packed.edge.len() / 4,
             packed.corner.len(),
+            packed.memory.len(),
         ];
         let all = gather(self.comm, tables.map(|rows| rows as u64));
         let rank = self.comm.rank();
-        let [bodies, parts, vertices, faces, edges, corners] = std::array::from_fn(|k| place(&all, rank, k));
+        let [bodies, parts, vertices, faces, edges, corners, memory] =
+            std::array::from_fn(|k| place(&all, rank, k));
         if let Some(group) = self.group("bodies") {
             self.column(&group, "id", None, bodies, &packed.id);
             self.column(&group, "group", None, bodies, &packed.group);
@@ -326,6 +328,10 @@ impl Writer<'_> {
             self.column(&group, "angular_momentum", Some(3), bodies, &packed.angular_momentum);
             self.column(&group, "anchor", Some(ANCHOR), bodies, &packed.anchor);
             self.children(&group, "part", bodies, packed.parts, parts.before);
+            if memory.total > 0 {
+                self.children(&group, "memory", bodies, packed.memories, memory.before);
+                self.column(&group, "memory", None, memory, &packed.memory);
+            }
         }
         if let Some(group) = self.group("parts") {
             self.column(&group, "kind", None, parts, &packed.part_kind);

@@ -108,6 +108,8 @@ fn the_digest_depends_on_the_state_and_on_nothing_else() {
         changed(&|_, body, _| body.velocity.x = next(body.velocity.x)),
         changed(&|_, body, _| body.angular_velocity.y = next(body.angular_velocity.y)),
         changed(&|_, body, _| body.angular_momentum.z = next(body.angular_momentum.z)),
+        changed(&|_, body, _| body.memory[0] = next(body.memory[0])),
+        changed(&|_, body, _| body.memory = Box::default()),
         changed(&|_, _, row| row.feature ^= 1),
         changed(&|_, _, row| row.parts.swap(0, 1)),
         changed(&|_, _, row| row.impulse.x = next(row.impulse.x)),

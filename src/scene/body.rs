@@ -45,6 +45,9 @@ pub struct Body {
     pub angular_momentum: Vec3,
     /// None for bodies whose contacts are looked for anew in every step.
     pub anchor: Option<Anchor>,
+    /// What the time integrator remembers of this body from step to step; only it knows what the numbers mean.
+    /// Empty for schemes that remember nothing.
+    pub memory: Box<[f64]>,
 }
 
 /// Where a body stood, and how far it looked, when its contacts were last looked for: see

@@ -19,7 +19,7 @@ mod tests;
 
 pub use error::{SetupError, agree};
 pub use inventory::{AchievedGrading, Group, GroupKind, Inventory};
-pub use resume::{GRADINGS, MACHINES, resume};
+pub use resume::{GRADINGS, MACHINE_MEMORY, MACHINES, resume};
 
 use crate::geometry::{Shape, Vec3};
 use crate::input::{self, BodyMotion, Case, CaseBody};
@@ -103,6 +103,7 @@ fn add_machine_bodies(machines: &[Machine], next_id: &mut u64, scene: &mut Scene
                 angular_velocity: twist.angular,
                 angular_momentum: Vec3::zeros(),
                 anchor: None,
+                memory: Box::default(),
             });
             let slot = if *contacts { slots.next() } else { None };
             scene.model.machine_parts.push(MachinePart { machine: number as u32, body: *body, slot });
@@ -173,6 +174,7 @@ fn driven(body: &CaseBody, group: usize, shape: &Shape, motion: Motion) -> Body 
         angular_velocity: Vec3::zeros(),
         angular_momentum: Vec3::zeros(),
         anchor: None,
+        memory: Box::default(),
     }
 }
 

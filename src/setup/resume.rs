@@ -31,6 +31,9 @@ const ROWS: u64 = 1 << 16;
 /// Name of the section with the state of the machines, by machine.
 pub const MACHINES: &str = "machines";
 
+/// The section of what integrators remember of machines; absent where they remember nothing.
+pub const MACHINE_MEMORY: &str = "machine_memory";
+
 /// Where a body that is not free stands at the checkpoint.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Driven {
@@ -89,6 +92,14 @@ fn machines(case: &Case, file: &StateFile) -> Result<Vec<Machine>, SetupError> {
             SetupError::Restart(format!("{path}: the state of its machines cannot be read: {error}"))
         })?,
     };
+    let mut saved = saved;
+    if let Some(bytes) = file.section(MACHINE_MEMORY) {
+        let memories: Vec<Vec<f64>> = postcard::from_bytes(bytes).map_err(|error| {
+            let path = file.path().display();
+            SetupError::Restart(format!("{path}: what is remembered of its machines cannot be read: {error}"))
+        })?;
+        saved.iter_mut().zip(memories).for_each(|(saved, memory)| saved.multibody.memory = memory);
+    }
     super::machine::restore(case, &saved)
 }
 

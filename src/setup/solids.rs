@@ -69,6 +69,7 @@ impl Solid {
             angular_velocity: Vec3::zeros(),
             angular_momentum: Vec3::zeros(),
             anchor: None,
+            memory: Box::default(),
         }
     }
 }

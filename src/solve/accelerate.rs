@@ -352,6 +352,7 @@ mod tests {
                     frame: contact_frame(up),
                     kind: Kind::Coulomb,
                     friction: 0.5,
+                    compliance: 0.0,
                     first_point,
                 });
                 problem.points.push(Point { arms: [up, -up], bias: 0.0, impulse: [0.0; 3] });

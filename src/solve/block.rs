@@ -7,7 +7,7 @@
 //!
 //! | | bytes |
 //! | --- | --- |
-//! | block of eight manifolds | 576 |
+//! | block of eight manifolds | 640 |
 //! | row of eight points | 896 |
 //! | masses of a body | 64 |
 //! | velocity of a body, read and written | 64 |
@@ -31,6 +31,8 @@ pub struct Block {
     /// n and t of the contact frame; s is their product.
     pub axes: [Vectors<LANES>; 2],
     pub friction: F64x8,
+    /// C, kg⁻¹.
+    pub compliance: F64x8,
     /// Of all eight.
     pub kind: Kind,
     /// Of both sides' bodies, in the lists by line.
@@ -133,18 +135,32 @@ impl Blocks {
                 block.fill(problem, lines, group, &mut rows[range.clone()], &mut origin[range]);
             }
             for (weights, origin) in weights.iter_mut().zip(&*origin) {
-                weights.normal.0 = origin.map(|place| if place == NOTHING { 0.0 } else { 1.0 });
+                weights.normal = present(origin);
             }
             kernel::prepare(blocks, rows, weights, inertia);
         });
         of
     }
 
-    /// The same contacts without friction, from the impulses and with the biases of `problem`.
+    /// The same contacts without friction and compliance, from the impulses and with the biases of `problem`.
     pub fn smooth(mut self, problem: &Problem) -> Self {
-        self.blocks.iter_mut().for_each(|block| block.friction = F64x8::default());
+        let rigid = self.blocks.iter().all(|block| block.compliance == F64x8::default());
+        for block in &mut self.blocks {
+            (block.friction, block.compliance) = (F64x8::default(), F64x8::default());
+        }
+        if !rigid {
+            self.prepare();
+        }
         self.set_points(problem);
         self
+    }
+
+    /// The coefficients of all rows anew.
+    fn prepare(&mut self) {
+        for (weights, origin) in self.weights.iter_mut().zip(&self.origin) {
+            weights.normal = present(origin);
+        }
+        kernel::prepare(&mut self.blocks, &mut self.rows, &mut self.weights, &self.inertia);
     }
 
     /// Impulses and biases of the same contacts.
@@ -208,6 +224,11 @@ impl Blocks {
     }
 }
 
+/// One where a lane has a point, zero where it is padded.
+fn present(origin: &[u32; LANES]) -> F64x8 {
+    Lanes(origin.map(|place| if place == NOTHING { 0.0 } else { 1.0 }))
+}
+
 /// Bodies stand by place, those of one place by slot, idle ones behind the others. Of 600,000 in random order
 /// a sweep took 46 ns a point, by place 36; on two threads 25 and 19.
 fn lines(problem: &Problem) -> Vec<u32> {
@@ -269,6 +290,7 @@ pub struct Frames<const N: usize> {
     /// n, t, s.
     pub axes: [Vectors<N>; 3],
     pub friction: Lanes<N>,
+    pub compliance: Lanes<N>,
 }
 
 /// What some lanes of a row say of their points.
@@ -314,7 +336,11 @@ impl Block {
     #[inline(always)]
     pub fn part<const N: usize>(&self, part: usize) -> Frames<N> {
         let (normal, tangent) = (self.axes[0].part(part), self.axes[1].part(part));
-        Frames { axes: [normal, tangent, normal.cross(tangent)], friction: self.friction.part(part) }
+        Frames {
+            axes: [normal, tangent, normal.cross(tangent)],
+            friction: self.friction.part(part),
+            compliance: self.compliance.part(part),
+        }
     }
 
     /// Which of some lanes' bodies impulses move.
@@ -340,6 +366,7 @@ impl Block {
             }
             self.kind = manifold.kind;
             self.friction.0[lane] = manifold.friction;
+            self.compliance.0[lane] = manifold.compliance;
             for side in 0..2 {
                 let slot = manifold.slots[side];
                 self.lines[side][lane] = lines[slot as usize];

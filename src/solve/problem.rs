@@ -5,10 +5,12 @@
 //! ```text
 //! v = v_free + M⁻¹ H r                                                   (28)
 //! V = Hᵀ v                    relative velocity at each contact point      (9)
-//! 0 ≤ V_n + bias ⊥ r_n ≥ 0,   ‖r_t‖ ≤ μ r_n,   V_t ≠ 0 ⇒ r_t = −μ r_n V_t/‖V_t‖   (32)
+//! 0 ≤ V_n + bias + C r_n ⊥ r_n ≥ 0,   ‖r_t‖ ≤ μ r_n,   V_t ≠ 0 ⇒ r_t = −μ r_n V_t/‖V_t‖   (32)
 //! ```
 //!
 //! `bias` is `e V_n⁻` for Newton's impact law, or `g/h` for the predictive law.
+//! C is the compliance of a contact, zero where it is rigid: the part of a relative velocity that goes into
+//! squeezing the two surfaces. It adds to `W_nn`.
 //! `W = Hᵀ M⁻¹ H` is never formed; only its diagonal blocks are, point by point.
 
 use super::end::delassus_of_body;
@@ -82,6 +84,8 @@ pub struct Manifold {
     pub frame: [Vec3; 3],
     pub kind: Kind,
     pub friction: f64,
+    /// C ≥ 0, kg⁻¹; zero for rigid.
+    pub compliance: f64,
     /// First of its points; they end where the next manifold's begin.
     pub first_point: u32,
 }
@@ -119,7 +123,7 @@ impl Problem {
         self.manifolds[manifold].first_point as usize..end
     }
 
-    /// `W_αα`, contact frame (n, t, s), of one point.
+    /// `W_αα`, contact frame (n, t, s), of one point, compliance included.
     pub fn delassus(&self, manifold: &Manifold, point: &Point) -> Mat3 {
         let frame = Mat3::from_columns(&manifold.frame);
         let mut world = Mat3::zeros();
@@ -130,7 +134,9 @@ impl Problem {
             }
         }
         let local = frame.transpose() * world * frame;
-        (local + local.transpose()) * 0.5
+        let mut delassus = (local + local.transpose()) * 0.5;
+        delassus[(0, 0)] += manifold.compliance;
+        delassus
     }
 
     /// Relative velocity at a point, contact frame, without bias.

@@ -259,8 +259,15 @@ impl<'a> Assembler<'a> {
         }
         if assembled.problem.points.len() as u32 > first_point {
             let Contact { key, slots, .. } = self.contact;
-            let (frame, kind, friction) = (self.frame, self.law.kind(), self.law.friction);
-            assembled.problem.manifolds.push(Manifold { key, slots, frame, kind, friction, first_point });
+            assembled.problem.manifolds.push(Manifold {
+                key,
+                slots,
+                frame: self.frame,
+                kind: self.law.kind(),
+                friction: self.law.friction,
+                compliance: 0.0,
+                first_point,
+            });
         }
     }
 
@@ -278,8 +285,14 @@ impl<'a> Assembler<'a> {
         let points: Vec<ParcelPoint> = found.iter().map(point).collect();
         let infos = found.iter().map(|(info, _)| *info).collect();
         let Contact { key, slots, .. } = self.contact;
-        let (ends, friction) = ([self.end(0), self.end(1)], self.law.friction);
-        let parcel = Parcel { key, ends, frame: self.frame, friction, points };
+        let parcel = Parcel {
+            key,
+            ends: [self.end(0), self.end(1)],
+            frame: self.frame,
+            friction: self.law.friction,
+            compliance: 0.0,
+            points,
+        };
         (!parcel.points.is_empty()).then_some(HubContact { slots, parcel, infos })
     }
 

@@ -96,6 +96,7 @@ impl World {
             angular_velocity: Vec3::zeros(),
             angular_momentum: Vec3::zeros(),
             anchor: None,
+            memory: Box::default(),
         }
     }
 

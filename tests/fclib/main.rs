@@ -92,6 +92,7 @@ fn stack(boxes: usize, dimension: usize) -> FclibFile {
             .collect(),
         w: vec![0.0; contacts * dimension],
         mu: vec![0.4; contacts],
+        compliance: Vec::new(),
         bilateral: None,
     };
     let zeros = FclibSolution {

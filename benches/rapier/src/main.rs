@@ -208,6 +208,7 @@ fn add_manifold(
         frame,
         kind: Kind::Coulomb,
         friction: 0.7,
+        compliance: 0.0,
         first_point: problem.points.len() as u32,
     });
     for point in &manifold.points {

@@ -173,6 +173,7 @@ mod tests {
             angular_velocity: Vec3::zeros(),
             angular_momentum: Vec3::zeros(),
             anchor: None,
+            memory: Box::default(),
         }
     }
 

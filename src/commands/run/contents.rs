@@ -5,7 +5,7 @@ use crate::geometry::{Aabb, Vec3};
 use crate::input::Case;
 use crate::output::{BodyOptions, ContactOptions, ContactRow, ImpulseRow};
 use crate::scene::{Body, Scene};
-use crate::setup::MACHINES;
+use crate::setup::{MACHINE_MEMORY, MACHINES};
 use crate::step::{ContactView, Stepper};
 use decomposition::Comm;
 
@@ -14,10 +14,19 @@ pub(super) fn sections(stepper: &Stepper, comm: &dyn Comm) -> Vec<(String, Vec<u
     if stepper.machines().is_empty() {
         return Vec::new();
     }
+    let saved = stepper.machines().save();
+    let memories: Vec<&Vec<f64>> = saved.iter().map(|machine| &machine.multibody.memory).collect();
     // Writing to memory cannot fail.
-    let mut bytes = postcard::to_allocvec(&stepper.machines().save()).unwrap_or_default();
-    comm.broadcast(OWNER, &mut bytes);
-    vec![(MACHINES.into(), bytes)]
+    let mut sections = [
+        (MACHINES, postcard::to_allocvec(&saved).unwrap_or_default()),
+        (MACHINE_MEMORY, postcard::to_allocvec(&memories).unwrap_or_default()),
+    ];
+    if memories.iter().all(|memory| memory.is_empty()) {
+        sections[1].1.clear();
+    }
+    sections.iter_mut().for_each(|(_, bytes)| comm.broadcast(OWNER, bytes));
+    let some = sections.into_iter().filter(|(_, bytes)| !bytes.is_empty());
+    some.map(|(name, bytes)| (name.into(), bytes)).collect()
 }
 
 /// The bodies that this rank writes: its own, and on rank 0, which owns the machines, those that all ranks

@@ -32,6 +32,7 @@ fn stone(id: u64, random: &mut Random) -> Body {
         angular_velocity: Vec3::zeros(),
         angular_momentum: Vec3::zeros(),
         anchor: None,
+        memory: Box::default(),
     }
 }
 

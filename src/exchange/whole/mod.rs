@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! M v = H r + f      M from masses and M_red,  f = M v_free
-//! u = Hᵀ v + w       w = velocities that are given, and the bias
+//! u = Hᵀ v + w + C r_n n   w = velocities that are given, and the bias; C = the compliance
 //! ```
 //!
 //! A point that nothing can move (`W_nn` = 0 but for rounding) carries no impulse and is left out. Messages:
@@ -115,6 +115,7 @@ impl Share<'_> {
             ends,
             frame: manifold.frame,
             friction: manifold.friction,
+            compliance: manifold.compliance,
             points: points[places.clone()].iter().map(point).collect(),
         };
         (parcel, solution.map_or(Vec::new(), |solution| solution.impulses[places].to_vec()))
@@ -164,7 +165,7 @@ impl Whole {
         offsets
     }
 
-    /// M, H, f, w and μ.
+    /// M, H, f, w, μ and C.
     pub fn problem(&self) -> GlobalProblem {
         let offsets = self.machine_offsets();
         let size = offsets[self.hub.machines.len()];
@@ -172,7 +173,7 @@ impl Whole {
         let mut f = vec![0.0; size];
         m.multiply_add(&flat(&self.free_velocities()), &mut f);
         let mut h = Vec::new();
-        let (mut w, mut mu) = (Vec::new(), Vec::new());
+        let (mut w, mut mu, mut compliance) = (Vec::new(), Vec::new(), Vec::new());
         for (contact, row) in self.contacts().enumerate() {
             for axis in 0..3 {
                 let column = (3 * contact + axis) as u32;
@@ -180,9 +181,13 @@ impl Whole {
                 w.push(row.given[axis]);
             }
             mu.push(row.friction);
+            compliance.push(row.compliance);
         }
         let h = Sparse::from_triplets(size, w.len(), &h);
-        GlobalProblem { dimension: 3, m, h, f, w, mu, bilateral: None }
+        if compliance.iter().all(|&value| value == 0.0) {
+            compliance.clear();
+        }
+        GlobalProblem { dimension: 3, m, h, f, w, mu, compliance, bilateral: None }
     }
 
     fn mass_matrix(&self, offsets: &[usize]) -> Vec<(u32, u32, f64)> {
@@ -231,6 +236,9 @@ impl Whole {
         let velocities = flat(&self.velocities(&solved));
         let mut relative_velocities = problem.w.clone();
         problem.h.transposed().multiply_add(&velocities, &mut relative_velocities);
+        for (contact, (row, impulse)) in self.contacts().zip(&solved).enumerate() {
+            relative_velocities[3 * contact] += row.compliance * impulse[0];
+        }
         Dump {
             start: self.contacts().flat_map(|row| <[f64; 3]>::from(row.impulse)).collect(),
             impulses: solved.into_iter().flatten().collect(),

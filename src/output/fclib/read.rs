@@ -1,6 +1,6 @@
 //! Reading FCLib files that may be anything.
 
-use super::{FclibFile, FclibInfo, FclibProblem, FclibSolution};
+use super::{COMPLIANCE, FclibFile, FclibInfo, FclibProblem, FclibSolution};
 use crate::output::OutputError;
 use crate::solve::assembled::{
     GlobalBilateral, GlobalProblem, LocalBilateral, LocalProblem, ProblemError, Sparse,
@@ -175,7 +175,12 @@ impl Reader<'_> {
         } else {
             None
         };
+        let compliance = match vectors.link_exists(COMPLIANCE) {
+            true => self.reals(&vectors, COMPLIANCE)?,
+            false => Vec::new(),
+        };
         let problem = GlobalProblem {
+            compliance,
             dimension,
             m: self.matrix(group, "M", f.len(), f.len())?,
             h: self.matrix(group, "H", f.len(), w.len())?,

@@ -5,14 +5,14 @@
 //! local                                     global
 //!   u = W r + V λ + q                         M v = H r + G λ + f
 //!   Vᵀ r + R λ + s = 0                        Gᵀ v + b = 0
-//!                                             u = Hᵀ v + w
+//!                                             u = Hᵀ v + w + C r_n n
 //! ```
 //!
-//! with the law of [`super`] on u and r; the rows with λ need not be there. From the global form, with `K =
+//! with the law of [`super`] on u and r; the rows with λ and the compliances C need not be there. From the global form, with `K =
 //! [M G; Gᵀ 0]`,
 //!
 //! ```text
-//! W = Hᵀ (K⁻¹)_vv H,      q = Hᵀ (K⁻¹ [f; −b])_v + w
+//! W = Hᵀ (K⁻¹)_vv H + C,  q = Hᵀ (K⁻¹ [f; −b])_v + w
 //! ```
 //!
 //! one connected part of `K` after the other: for rigid bodies these are 6 × 6, and nothing larger is ever
@@ -54,6 +54,8 @@ pub struct GlobalProblem {
     pub f: Vec<f64>,
     pub w: Vec<f64>,
     pub mu: Vec<f64>,
+    /// By contact, kg⁻¹; empty where all are rigid.
+    pub compliance: Vec<f64>,
     pub bilateral: Option<GlobalBilateral>,
 }
 
@@ -150,6 +152,10 @@ impl GlobalProblem {
         friction(&self.mu, contacts)?;
         finite("f", &self.f)?;
         finite("w", &self.w)?;
+        if !self.compliance.is_empty() {
+            size("compliance", "values", self.compliance.len(), contacts)?;
+            not_negative("compliance", &self.compliance)?;
+        }
         let Some(GlobalBilateral { g, b }) = &self.bilateral else { return Ok(()) };
         size("G", "rows", g.rows, self.m.rows)?;
         size("b", "values", b.len(), g.columns)?;
@@ -169,6 +175,8 @@ impl GlobalProblem {
         let parts = Parts::new(&matrix, self.m.rows).map_err(factor(name))?;
         let mut triplets = Vec::new();
         parts.condense(&self.h, 1.0, &mut triplets).map_err(factor(name))?;
+        let normals = (0..).step_by(self.dimension).zip(&self.compliance);
+        triplets.extend(normals.map(|(row, &compliance)| (row, row, compliance)));
         let mut velocities = self.right_side(None);
         parts.solve(&mut velocities).map_err(factor(name))?;
         let mut q = self.w.clone();
@@ -260,11 +268,15 @@ fn finite(what: &'static str, values: &[f64]) -> Result<(), ProblemError> {
 
 fn friction(mu: &[f64], contacts: usize) -> Result<(), ProblemError> {
     size("mu", "values", mu.len(), contacts)?;
-    match mu.iter().position(|value| !(value.is_finite() && *value >= 0.0)) {
+    not_negative("mu", mu)
+}
+
+fn not_negative(what: &'static str, values: &[f64]) -> Result<(), ProblemError> {
+    match values.iter().position(|value| !(value.is_finite() && *value >= 0.0)) {
         Some(place) => Err(ProblemError::Value {
-            what: "mu",
+            what,
             place,
-            value: mu[place],
+            value: values[place],
             expected: "a finite number, not negative",
         }),
         None => Ok(()),

@@ -45,6 +45,8 @@ pub struct HubManifold {
     /// (n, t, s), world; impulses push the second end along `+n`.
     pub frame: [Vec3; 3],
     pub friction: f64,
+    /// C ≥ 0, kg⁻¹; zero for rigid.
+    pub compliance: f64,
     pub points: Vec<HubPoint>,
 }
 
@@ -139,7 +141,7 @@ impl HubSweep {
     /// One visit to every contact point.
     pub fn run(&mut self) {
         for row in self.rows.iter_mut().filter(|row| row.acts) {
-            let velocity = row.relative_velocity(&self.velocities, &self.machine_velocities);
+            let velocity = row.velocity_in_law(&self.velocities, &self.machine_velocities);
             let new = coulomb::solve(&row.delassus, &(velocity - row.delassus * row.impulse), row.friction);
             let change = new - row.impulse;
             row.impulse = new;
@@ -159,7 +161,7 @@ impl HubSweep {
         for row in self.rows.iter().filter(|row| row.acts) {
             let seen = MeasuredPoint {
                 impulse: row.impulse,
-                velocity: row.relative_velocity(&self.velocities, &self.machine_velocities),
+                velocity: row.velocity_in_law(&self.velocities, &self.machine_velocities),
                 free: row.free,
                 friction: row.friction,
                 delassus: row.delassus[(0, 0)],

@@ -13,12 +13,14 @@ const RIGID: f64 = 1e-12;
 pub struct HubRow {
     pub frame: [Vec3; 3],
     pub friction: f64,
+    pub compliance: f64,
     pub bodies: SmallVec<[BodyEnd; 2]>,
     pub machines: SmallVec<[MachineEnd; 2]>,
     /// Contact frame, bias included.
     pub given: Vec3,
     /// Free relative velocity, bias included.
     pub free: Vec3,
+    /// Compliance included.
     pub delassus: Mat3,
     /// False where no impulse can do anything.
     pub acts: bool,
@@ -54,6 +56,7 @@ impl HubRow {
         let mut row = Self {
             frame: manifold.frame,
             friction: manifold.friction,
+            compliance: manifold.compliance,
             bodies: SmallVec::new(),
             machines: SmallVec::new(),
             given: frame.transpose() * point.given + Vec3::new(point.bias, 0.0, 0.0),
@@ -81,6 +84,7 @@ impl HubRow {
         }
         row.delassus = (row.delassus + row.delassus.transpose()) * 0.5;
         row.acts = row.delassus[(0, 0)] > RIGID * row.delassus.trace();
+        row.delassus[(0, 0)] += row.compliance;
         if !row.acts {
             row.impulse = Vec3::zeros();
         }
@@ -98,6 +102,13 @@ impl HubRow {
                 self.machines.push(MachineEnd { machine, jacobian, response: Vec::new() });
             }
         }
+    }
+
+    /// The relative velocity with what the impulse squeezes, contact frame.
+    pub fn velocity_in_law(&self, bodies: &[Twist], machines: &[Vec<f64>]) -> Vec3 {
+        let mut velocity = self.relative_velocity(bodies, machines);
+        velocity.x += self.compliance * self.impulse.x;
+        velocity
     }
 
     /// Contact frame, with what is given and the bias.
@@ -149,7 +160,7 @@ impl HubRow {
 
     /// How well the relative velocity is known, m/s.
     pub fn rounding(&self, bodies: &[Twist], machines: &[Vec<f64>]) -> f64 {
-        let mut size = self.given.norm();
+        let mut size = self.given.norm() + self.compliance * self.impulse.x;
         for end in &self.bodies {
             let twist = &bodies[end.place as usize];
             size += Vec3::from(twist.linear).norm() + Vec3::from(twist.angular).norm() * end.arm.norm();

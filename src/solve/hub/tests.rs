@@ -83,7 +83,7 @@ fn hub(seed: u64) -> Hub {
         });
         let points = points.collect();
         let frame = crate::solve::problem::contact_frame(normal);
-        HubManifold { key: key(index), ends: *ends, frame, friction: 0.4, points }
+        HubManifold { key: key(index), ends: *ends, frame, friction: 0.4, compliance: 0.1, points }
     });
     Hub { manifolds: manifolds.collect(), machines: machines.into(), bodies }
 }
@@ -172,10 +172,12 @@ fn rows_are_those_of_the_dense_delassus_operator() {
         let hub = hub(seed);
         let (map, inverse, free) = dense(&hub);
         let delassus = &map * &inverse * map.transpose();
+        let compliance = hub.manifolds[0].compliance;
         let sweep = HubSweep::new(&hub);
         assert_eq!(state(&sweep), free);
         for (i, row) in sweep.rows.iter().enumerate() {
-            let block = delassus.fixed_view::<3, 3>(3 * i, 3 * i).into_owned();
+            let mut block = delassus.fixed_view::<3, 3>(3 * i, 3 * i).into_owned();
+            block[(0, 0)] += compliance;
             assert!((row.delassus - block).amax() < 1e-12 * (1.0 + block.amax()), "seed {seed} point {i}");
             // An impulse here is felt at every other point as the matrix says.
             for axis in 0..3 {
@@ -220,7 +222,7 @@ fn sweeps_end_at_a_solution_of_the_dense_problem() {
             let point = points.next().expect("as many as rows");
             let frame = Mat3::from_columns(&row.frame);
             let mut u = seen.fixed_rows::<3>(3 * i).into_owned() + frame.transpose() * point.given;
-            u.x += point.bias;
+            u.x += point.bias + row.compliance * impulses[3 * i];
             let error = natural_map(impulses.fixed_rows::<3>(3 * i).into_owned(), u, 0.4, 1.0).norm();
             assert!(error < 1e-6, "seed {seed} point {i}: {error:.1e}");
         }
@@ -284,6 +286,7 @@ fn touching(hub: &Hub, seed: u64) -> (Problem, Colours) {
             frame,
             kind: Kind::Coulomb,
             friction: 0.3,
+            compliance: 0.0,
             first_point,
         });
     }

@@ -88,7 +88,9 @@ unsafe fn note_free_blocks<I: Isa<N>, const N: usize>(
             let motions = unsafe { motions::<I, N>(block, velocities, part) };
             let frames = block.part(part);
             for (place, row) in range.clone().zip(&rows[range.clone()]) {
-                let free = Vectors(relative_velocity(&frames, &row.part(part), &motions));
+                let mut points = row.part(part);
+                points.impulse[0] = Lanes::default();
+                let free = Vectors(relative_velocity(&frames, &points, &motions));
                 // SAFETY: as many weights as rows, and this thread alone has those of the block.
                 let weights = unsafe { &mut *weights.0.add(place) };
                 weights.free_normal.set_part(part, free.0[0]);
@@ -189,7 +191,9 @@ unsafe fn measure_block<I: Isa<N>, const N: usize, const SCALED: bool>(
         };
         let squared = square(Vectors(error));
         let known = rough * inverse;
-        let noise = turning[1].times(square(points.arms[1]), points.bias.times(points.bias, moving));
+        let squeezed = frames.compliance * points.impulse[0];
+        let noise = squeezed.times(squeezed, points.bias.times(points.bias, moving));
+        let noise = turning[1].times(square(points.arms[1]), noise);
         let noise = turning[0].times(square(points.arms[0]), noise) * (known * known);
         // A NaN counts.
         let large = zero.where_at_most(squared, noise, squared);

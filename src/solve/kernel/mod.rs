@@ -4,8 +4,8 @@
 //! Visiting a contact point, with everything else as it stands:
 //!
 //! ```text
-//! V   = Hᵀ v                      relative velocity, contact frame
-//! r'  = law(r, V + bias, W)       by the kind of the contact: [`crate::law`]
+//! V   = Hᵀ v + (bias + C r_n) n   relative velocity, contact frame; C is the compliance
+//! r'  = law(r, V, W)              W_nn with C; by the kind of the contact: [`crate::law`]
 //! v  += M⁻¹ H (r' − r)
 //! ```
 //!
@@ -221,7 +221,7 @@ fn to_world<const N: usize>(frames: &Frames<N>, change: &[Lanes<N>; 3]) -> Vecto
     s.times(change[2], t.times(change[1], n.scaled(change[0])))
 }
 
-/// Relative velocity with bias, contact frame.
+/// Relative velocity with bias and compliance, contact frame.
 #[inline(always)]
 fn relative_velocity<const N: usize>(
     frames: &Frames<N>,
@@ -232,7 +232,8 @@ fn relative_velocity<const N: usize>(
     let relative = b.angular.cross_and(points.arms[1], b.linear - a.linear);
     let relative = points.arms[0].cross_and(a.angular, relative);
     let [n, t, s] = frames.axes;
-    [n.dot_and(relative, points.bias), t.dot(relative), s.dot(relative)]
+    let bias = frames.compliance.times(points.impulse[0], points.bias);
+    [n.dot_and(relative, bias), t.dot(relative), s.dot(relative)]
 }
 
 /// The local law of a block: numbers and not functions, since a function passed on would not be compiled for
@@ -342,7 +343,8 @@ fn exact<const N: usize>(
         for side in 0..2 {
             world += delassus_of_body(&pair.masses[side].of_lane(lane), &pick(&points.arms[side]));
         }
-        let delassus = frame.transpose() * world * frame;
+        let mut delassus = frame.transpose() * world * frame;
+        delassus[(0, 0)] += frames.compliance.0[lane];
         let old = Vec3::from_fn(|axis, _| points.impulse[axis].0[lane]);
         let free = Vec3::from_fn(|axis, _| velocity[axis].0[lane]) - delassus * old;
         let new = coulomb::solve(&delassus, &free, frames.friction.0[lane]);
@@ -386,6 +388,7 @@ unsafe fn prepare_blocks<I: Isa<N>, const N: usize>(
                 let present = weights.normal.part(part);
                 let [w_nn, w_tn, w_sn, w_tt, w_ts, w_ss] =
                     delassus(&frames, &row.part(part), &masses, present);
+                let w_nn = frames.compliance.times(present, w_nn);
                 let half = Lanes::splat(0.5);
                 let (mean, half) = ((w_tt + w_ss) * half, (w_tt - w_ss) * half);
                 let lambda = mean + half.times(half, w_ts * w_ts).sqrt();

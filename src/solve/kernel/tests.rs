@@ -13,7 +13,7 @@ use crate::law::coulomb::is_strongly_coupled;
 use crate::scene::{BodyId, ManifoldKey};
 
 /// Bodies with full inertia tensors in a random network, one in eight of them fixed, one in six manifolds
-/// without friction.
+/// without friction, one in four compliant.
 fn problem(bodies: usize, manifolds: usize) -> Problem {
     let mut random = Random::new(7, 0);
     let mut number = || random.between(-1.0, 1.0);
@@ -53,10 +53,23 @@ fn problem(bodies: usize, manifolds: usize) -> Problem {
             frame,
             kind: Kind::Coulomb,
             friction,
+            compliance: if index % 4 == 1 { 0.3 } else { 0.0 },
             first_point,
         });
     }
     problem
+}
+
+/// Relative velocity with bias and compliance, contact frame.
+fn velocity_in_law(
+    problem: &Problem,
+    manifold: &Manifold,
+    point: &Point,
+    impulse: &Vec3,
+    velocities: &[Twist],
+) -> Vec3 {
+    let extra = point.bias + manifold.compliance * impulse.x;
+    problem.relative_velocity(manifold, point, velocities) + Vec3::new(extra, 0.0, 0.0)
 }
 
 fn colours(problem: &Problem) -> super::super::Colours {
@@ -162,9 +175,8 @@ fn a_sweep_is_what_the_equations_say() {
         let strong = |w: &Mat3| is_strongly_coupled(w[(0, 0)], [w[(1, 0)], w[(2, 0)]], manifold.friction);
         for (place, w) in problem.points_of(index).zip(&blocks) {
             let point = &problem.points[place];
-            let velocity =
-                problem.relative_velocity(manifold, point, &velocities) + Vec3::new(point.bias, 0.0, 0.0);
             let old = Vec3::from(impulses[place]);
+            let velocity = velocity_in_law(&problem, manifold, point, &old, &velocities);
             let new = if blocks.iter().any(strong) {
                 coulomb::solve(w, &(velocity - w * old), manifold.friction)
             } else {
@@ -186,13 +198,14 @@ fn a_sweep_is_what_the_equations_say() {
 }
 
 /// How well a relative velocity is known, see [`ROUNDING`].
-fn rounding(manifold: &Manifold, point: &Point, velocities: &[Twist]) -> f64 {
+fn rounding(manifold: &Manifold, point: &Point, impulse: &Vec3, velocities: &[Twist]) -> f64 {
     let square = |side: usize| {
         let twist = &velocities[manifold.slots[side] as usize];
         let turning = Vec3::from(twist.angular).norm_squared() * point.arms[side].norm_squared();
         Vec3::from(twist.linear).norm_squared() + turning
     };
-    ROUNDING * (square(0) + square(1) + point.bias * point.bias).sqrt()
+    let squeezed = manifold.compliance * impulse.x;
+    ROUNDING * (square(0) + square(1) + point.bias * point.bias + squeezed * squeezed).sqrt()
 }
 
 /// The residual of a problem, point by point: what lanes are compared with.
@@ -224,14 +237,14 @@ impl<'a> Meter<'a> {
             for place in problem.points_of(index) {
                 let point = &problem.points[place];
                 let (free, delassus) = self.free[place];
-                let velocity = problem.relative_velocity(manifold, point, velocities);
+                let impulse = impulses[place].into();
                 let seen = MeasuredPoint {
-                    impulse: impulses[place].into(),
-                    velocity: velocity + Vec3::new(point.bias, 0.0, 0.0),
+                    impulse,
+                    velocity: velocity_in_law(problem, manifold, point, &impulse, velocities),
                     free,
                     friction: manifold.friction,
                     delassus,
-                    rounding: rounding(manifold, point, velocities),
+                    rounding: rounding(manifold, point, &impulse, velocities),
                 };
                 let (terms, worst) = seen.terms(measure);
                 sums.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);

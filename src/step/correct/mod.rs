@@ -55,7 +55,7 @@ pub fn shifts(contacts: &mut ContactProblem, solved: &mut Solved, physics: &Phys
     Shifts::sum(struck, corrected)
 }
 
-/// The same contacts without friction, between bodies at rest.
+/// The same contacts without friction and compliance, between bodies at rest.
 pub fn at_rest(assembled: &Assembled, bias: impl Fn(f64) -> f64) -> Problem {
     let Problem { inertia, manifolds, points, places, .. } = &assembled.problem;
     let infos = &assembled.points;
@@ -63,7 +63,10 @@ pub fn at_rest(assembled: &Assembled, bias: impl Fn(f64) -> f64) -> Problem {
         free_velocity: vec![Twist::default(); inertia.len()],
         inertia: inertia.clone(),
         places: places.clone(),
-        manifolds: manifolds.iter().map(|manifold| Manifold { friction: 0.0, ..*manifold }).collect(),
+        manifolds: manifolds
+            .iter()
+            .map(|manifold| Manifold { friction: 0.0, compliance: 0.0, ..*manifold })
+            .collect(),
         points: points
             .iter()
             .zip(infos)

@@ -10,6 +10,9 @@
 //! ...contact solve...
 //! finish, finish_machine      velocities are taken over, positions follow (30)
 //! ```
+//!
+//! What a scheme wants to know again in the next step it keeps in [`Body::memory`] and [`Multibody::memory`]:
+//! they travel with their body, and are in snapshots, checkpoints and digests.
 
 mod moreau_jean;
 mod prescribed;

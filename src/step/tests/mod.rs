@@ -1,6 +1,7 @@
 //! The step on one rank and on several, compared with `==`.
 
 mod connection;
+mod memory;
 
 use super::*;
 use crate::geometry::{Convex, Pose, Quat, Shape, Vec3};
@@ -40,6 +41,7 @@ pub(super) fn sphere(id: u64, radius: f64, position: Vec3, velocity: Vec3) -> Bo
         angular_velocity: Vec3::zeros(),
         angular_momentum: Vec3::zeros(),
         anchor: None,
+        memory: Box::default(),
     }
 }
 
