@@ -45,7 +45,8 @@ pub struct Body {
     pub angular_momentum: Vec3,
     /// None for bodies whose contacts are looked for anew in every step.
     pub anchor: Option<Anchor>,
-    /// What the time integrator remembers of this body from step to step; only it knows what the numbers mean.
+    /// What the time integrator remembers of this body from step to step; only it knows what the numbers
+    /// mean.
     /// Empty for schemes that remember nothing.
     pub memory: Box<[f64]>,
 }

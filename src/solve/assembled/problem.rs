@@ -8,7 +8,8 @@
 //!                                             u = Hᵀ v + w + C r_n n
 //! ```
 //!
-//! with the law of [`super`] on u and r; the rows with λ and the compliances C need not be there. From the global form, with `K =
+//! with the law of [`super`] on u and r; the rows with λ and the compliances C need not be there. From the
+//! global form, with `K =
 //! [M G; Gᵀ 0]`,
 //!
 //! ```text

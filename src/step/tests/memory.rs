@@ -4,7 +4,8 @@ use super::*;
 use crate::multibody::{Multibody, MultibodyError, ReducedOperators};
 use crate::step::integrate::{Approach, Clock, MoreauJean};
 
-/// Moreau and Jean's scheme that also counts the steps of each body, and keeps where it stood before the last.
+/// Moreau and Jean's scheme that also counts the steps of each body, and keeps where it stood before the last
+/// one.
 struct Remembering(MoreauJean);
 
 impl Integrator for Remembering {
