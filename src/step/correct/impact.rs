@@ -17,6 +17,17 @@
 //! 0 ≤ V + bias ⊥ r ≥ 0,     bias = e V* − a (h − s) if it flies on, 0 if it stays
 //! ```
 //!
+//! and never less than what keeps energy. Relative to the free motion an impulse r changes kinetic energy by
+//! `½ r (V + V_free)`, and gravity's work by `−r a (θ h + τ)` with τ below; with `V = −bias` that is no gain
+//! for any r ≥ 0, whatever else touches, if
+//!
+//! ```text
+//! bias ≥ V_free − 2 a (θ h + τ)
+//! ```
+//!
+//! An elastic impact of two bodies has equality. It matters where surfaces that part are driven together by
+//! other contacts of the same step: they may come back as fast as they went.
+//!
 //! Positions get what is missing because the impulse acts from `s` on and not from `q_m` on,
 //!
 //! ```text
@@ -83,11 +94,12 @@ impl Flight {
 
     /// What is added to this point's normal velocity in the contact law for an impact of its manifold, m/s.
     pub fn bias(&self, impact: &Impact, restitution: f64) -> f64 {
+        let keeping = self.free - 2.0 * self.acceleration() * (self.durations[1] + impact.since);
         if impact.stays || impact.time >= self.step() {
-            return 0.0;
+            return keeping.max(0.0);
         }
         let speed = (self.before + self.acceleration() * impact.time).min(0.0);
-        restitution * speed - self.acceleration() * (self.step() - impact.time)
+        keeping.max(restitution * speed - self.acceleration() * (self.step() - impact.time))
     }
 
     fn step(&self) -> f64 {
