@@ -1,5 +1,6 @@
 //! How a run can end before its time, and the exit code of each.
 
+use super::lock::Holder;
 use crate::output::OutputError;
 use crate::setup::SetupError;
 use crate::step::StepError;
@@ -37,6 +38,17 @@ pub enum RunError {
         directory.display()
     )]
     Unfinished { directory: PathBuf, step: u64 },
+    #[error(
+        "another run works in {}: {holder}\n  \
+         this one ends without having touched anything; if that run is gone for sure, remove {}",
+        path.parent().unwrap_or(path).display(),
+        path.display()
+    )]
+    InUse {
+        /// Of the lock.
+        path: PathBuf,
+        holder: Box<Holder>,
+    },
     #[error("{} has no checkpoint; begin without --restart, or with --restart auto", directory.display())]
     NoCheckpoint { directory: PathBuf },
     #[error(
@@ -99,6 +111,7 @@ impl RunError {
             RunError::Options(_) => 2,
             RunError::NotFinite { .. } | RunError::Step { .. } => 3,
             RunError::Output(_) | RunError::Io { .. } => 4,
+            RunError::InUse { .. } => 5,
             RunError::OtherRank { code, .. } => *code,
         }
     }

@@ -7,6 +7,7 @@ pub mod dump;
 mod error;
 mod files;
 mod job;
+mod lock;
 mod phases;
 mod progress;
 mod restart;
