@@ -11,6 +11,7 @@ pub mod observe;
 pub mod reach;
 pub mod region;
 pub mod results;
+mod start;
 #[cfg(test)]
 mod tests;
 pub mod timers;
@@ -39,6 +40,7 @@ use decomposition::{Comm, ExactSum, Partition};
 use integrate::{Integrator, Moved};
 use results::{Counts, Results};
 use serde::{Deserialize, Serialize};
+use start::Start;
 
 /// What happened in a step: the same on every rank.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -72,6 +74,9 @@ pub enum StepError {
     },
     #[error("the contact problem cannot be solved by this method: {problem}")]
     Solver { problem: String },
+    /// The state is that of the start of the step.
+    #[error("stopped by signal {signal} during the solve")]
+    Stopped { signal: usize },
 }
 
 /// A world with everything needed to step it.
@@ -93,6 +98,8 @@ pub struct Stepper<'c> {
     /// Whether the next step is to keep its contact problem.
     dump_due: bool,
     dump: Option<Dump>,
+    /// Of the step under way, if a signal may break it off.
+    start: Option<Start>,
 }
 
 /// All that a step changes and the next ones depend on, of this rank: to try a step and take it back.
@@ -143,11 +150,26 @@ impl<'c> Stepper<'c> {
             contacts: Vec::new(),
             dump_due: false,
             dump: None,
+            start: None,
         }
     }
 
-    /// Algorithm 1. Collective.
+    /// Algorithm 1. Collective. After [`StepError::Stopped`] the state is that before the step.
     pub fn step(&mut self) -> Result<StepReport, StepError> {
+        if let Some(start) = &mut self.start {
+            start.remember(&self.world);
+        }
+        let made = self.make_step();
+        match (&self.start, made) {
+            (Some(start), Err(StepError::Stopped { signal })) => {
+                start.put_back(&mut self.world)?;
+                Err(StepError::Stopped { signal })
+            }
+            (_, made) => made,
+        }
+    }
+
+    fn make_step(&mut self) -> Result<StepReport, StepError> {
         let free = self.predict()?; // (29), (16)–(27), v_free of (28)
         let Self { world, pipeline, territory, timers, .. } = self;
         let query = query(world, &*self.integrator);
@@ -156,7 +178,7 @@ impl<'c> Stepper<'c> {
         let mut contacts = pipeline.find(world, &near, &query, territory, timers).assemble(territory, timers); // (31)
         let solved =
             timers.time(Phase::Solve, territory.comm, || self.coupling.solve(&mut contacts, &self.options)); // (33)
-        let mut solved = solved?;
+        let mut solved = solved?; // up to here a step can be put back from `Start`
         if std::mem::take(&mut self.dump_due) {
             let whole = whole::gather(&contacts.share(), Some(&solved.solution), territory.comm);
             self.dump = whole.map(|whole| whole.dump());
@@ -315,6 +337,11 @@ impl Stepper<'_> {
     /// differ. Slow: for tests.
     pub fn verify_copies(&mut self) {
         self.territory.verify = true;
+    }
+
+    /// From now on a signal breaks a step off where its residual is measured. All ranks ask alike.
+    pub fn let_stop(&mut self) {
+        self.start = Some(Start::default());
     }
 
     /// Lets the next step keep its contact problem. All ranks ask alike.

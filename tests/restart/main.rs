@@ -6,6 +6,7 @@ mod cases;
 mod damage;
 mod disk;
 mod kills;
+mod pairs;
 mod runs;
 #[path = "../support/mod.rs"]
 mod support;

@@ -166,13 +166,8 @@ fn take_file(path: &Path, private: &Path, directory: &Path, log: &mut Log) -> Re
     let error = |source| RunError::Io { path: path.to_path_buf(), action: "lock the directory with", source };
     let own = Holder::this_process();
     let text = serde_json::to_string_pretty(&own).map_err(|source| error(source.into()))? + "\n";
-    let mut file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .open(private)
-        .map_err(error)?;
+    let mut file =
+        OpenOptions::new().read(true).write(true).create(true).truncate(true).open(private).map_err(error)?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(error)?;
     let weak = weakness(&file, directory);
     if let Some(reason) = &weak {

@@ -15,6 +15,7 @@ mod series;
 mod signals;
 mod statistics;
 mod summary;
+mod time_limit;
 
 pub use describe::describe;
 pub use error::RunError;
@@ -27,6 +28,7 @@ pub use series::series_markdown;
 pub use signals::Signal;
 pub use statistics::{Spread, Statistics, Worst};
 pub use summary::{Identity, Status, Summary};
+pub use time_limit::parse_duration;
 
 use crate::input::{Case, OnWriteError};
 use crate::scene::Body;
@@ -36,9 +38,9 @@ use decomposition::Comm;
 use error::agree;
 use files::{Account, Files, Frames, OldFiles};
 use progress::Progress;
-use signals::Signals;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use time_limit::TimeLimit;
 
 /// What the command line says about a run.
 #[derive(Clone, Debug)]
@@ -66,6 +68,8 @@ pub struct Options {
     pub verify: bool,
     /// When the program began.
     pub begun: Instant,
+    /// When the program has to have ended.
+    pub ends_by: Option<Instant>,
 }
 
 /// How a run that did not fail has ended.
@@ -73,6 +77,19 @@ pub struct Options {
 pub enum Ending {
     Finished,
     Stopped(Signal),
+    /// The time that the command line allows is nearly over.
+    OutOfTime,
+}
+
+impl Ending {
+    /// What the process returns; `breccia run --help` lists them.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Ending::Finished => 0,
+            Ending::Stopped(signal) => signal.exit_code(),
+            Ending::OutOfTime => 6,
+        }
+    }
 }
 
 /// Collective: an error if there are ranks with another program or another case.
@@ -108,6 +125,10 @@ pub fn run(
         return Ok(Ending::Finished);
     }
     dump::check(&options.dump_problems, setup.scene.state.step, last_step)?;
+    let listen =
+        |source| RunError::Io { path: options.directory.clone(), action: "listen to signals for", source };
+    // Before the summary says that a run is under way.
+    agree(comm, signals::listen().map_err(listen))?;
     prepare_directory(case, options, continued, comm, log)?;
     let Setup { scene, machines, physics, solver, decomposition, inventory } = setup;
     let files = match continued {
@@ -119,15 +140,12 @@ pub fn run(
     };
     let statistics = found.map(|found| files::statistics_at(&found.state)).transpose()?.flatten();
     let mut stepper = Stepper::with_machines(scene, machines, physics, solver, decomposition, comm);
+    stepper.let_stop();
     stepper.set_regions(case.regions.iter().map(|region| region.bounds).collect());
     if options.verify {
         stepper.verify_copies();
     }
     let seconds_setup = options.begun.elapsed().as_secs_f64();
-    let signals = Signals::listen();
-    let directory = options.directory.clone();
-    let listen = |source| RunError::Io { path: directory, action: "listen to signals for", source };
-    let signals = agree(comm, signals.map_err(listen))?;
     let first_step = stepper.scene().state.step;
     describe::opening(log, case, &inventory, last_step - first_step.min(last_step));
     let progress = Progress::new(first_step, last_step);
@@ -139,7 +157,6 @@ pub fn run(
         inventory,
         stepper,
         files,
-        signals,
         progress,
         last_step,
         restarted_from: found.map(|_| first_step),
@@ -148,6 +165,7 @@ pub fn run(
         row_failure: None,
         rows_wait: false,
         saved: Instant::now(),
+        limit: TimeLimit::new(options.ends_by),
         // Of a checkpoint at the very end nothing is left to be done but to name it.
         digest: continued.filter(|_| first_step == last_step).and_then(|found| found.state.digest()),
         output_seconds: 0.0,
@@ -258,7 +276,8 @@ fn identity(case: &Case, options: &Options, comm: &dyn Comm, status: Status) -> 
 
 /// What all ranks know at the end of a step.
 struct Verdict {
-    signal: Option<Signal>,
+    /// Why the run is to end here.
+    stop: Option<Ending>,
     /// The lowest id of a body that is nowhere any more.
     lost: Option<u64>,
     /// Rank 0 could not write a row of the series.
@@ -276,7 +295,6 @@ struct Run<'a> {
     inventory: Inventory,
     stepper: Stepper<'a>,
     files: Files<'a>,
-    signals: Signals,
     progress: Progress,
     last_step: u64,
     restarted_from: Option<u64>,
@@ -288,6 +306,7 @@ struct Run<'a> {
     rows_wait: bool,
     /// When the last checkpoint was written.
     saved: Instant,
+    limit: TimeLimit,
     /// Of `final.h5`.
     digest: Option<String>,
     output_seconds: f64,
@@ -358,7 +377,10 @@ impl Run<'_> {
                 self.stepper.keep_problem();
             }
             let begun = Instant::now();
-            let report = self.stepper.step().map_err(|source| self.failed(source))?;
+            let report = match self.stepper.step() {
+                Err(StepError::Stopped { signal }) => return self.broken_off(signal),
+                made => made.map_err(|source| self.failed(source))?,
+            };
             self.step_seconds += begun.elapsed().as_secs_f64();
             if self.options.dump_problems.contains(&step) {
                 let directory = &self.options.directory;
@@ -386,11 +408,8 @@ impl Run<'_> {
             if report.step == self.last_step {
                 break; // in any case: the end is saved below, with its last picture
             }
-            if let Some(signal) = verdict.signal {
-                self.log.say(&format!("{}: ending after step {}", signal.name(), report.step));
-                self.save(None)?;
-                self.files.name_final(report.step)?;
-                return Ok(Ending::Stopped(signal));
+            if let Some(ending) = verdict.stop {
+                return self.end_early(ending, "");
             }
             if verdict.save || self.is_save_step(report.step) {
                 self.save(None).or_else(|error| self.let_pass(error))?;
@@ -405,12 +424,29 @@ impl Run<'_> {
         Ok(Ending::Finished)
     }
 
+    /// A signal has come during a solve, and the state is that before the step.
+    fn broken_off(&mut self, signal: usize) -> Result<Ending, RunError> {
+        let signal = Signal::decode(signal as f64).unwrap_or(Signal::Terminate);
+        self.end_early(Ending::Stopped(signal), ", the one begun is taken back")
+    }
+
+    /// Collective: the state is saved, as at the end.
+    fn end_early(&mut self, ending: Ending, how: &str) -> Result<Ending, RunError> {
+        let step = self.stepper.scene().state.step;
+        let why = status(&Ok(ending)).1.unwrap_or_default();
+        self.log.say(&format!("{why}: ending after step {step}{how}"));
+        self.save(None)?;
+        self.files.name_final(step)?;
+        Ok(ending)
+    }
+
     fn is_save_step(&self, step: u64) -> bool {
         self.case.checkpoint.steps.is_some_and(|steps| step.is_multiple_of(steps))
     }
 
     /// Collective: writes a checkpoint, and lets the oldest go.
     fn save(&mut self, before: Option<Frames>) -> Result<(), RunError> {
+        let begun = Instant::now();
         let digest = self.timed(|run| {
             let account = Account {
                 case_text: &run.options.case_text,
@@ -424,6 +460,7 @@ impl Run<'_> {
         self.digest = Some(digest?);
         let step = self.stepper.scene().state.step;
         checkpoints::thin_out(&self.options.directory, step, self.case.checkpoint.keep, self.comm);
+        self.limit.saved(begun.elapsed().as_secs_f64());
         Ok(())
     }
 
@@ -462,20 +499,23 @@ impl Run<'_> {
     }
 
     /// Collective: one small reduction a step. What one rank has found, all act upon at the same step.
-    fn agree_on_step(&self, report: &StepReport) -> Verdict {
+    fn agree_on_step(&mut self, report: &StepReport) -> Verdict {
+        self.limit.stepped();
         let lost = self.stepper.scene().state.grains.iter().find(|body| !is_finite(body));
         let due = self.comm.rank() == 0 && self.progress.is_due(self.log, report.step);
         let mut words = [
-            self.signals.noted(),
+            signals::noted(),
             lost.map_or(f64::NEG_INFINITY, |body| -(body.id.0 as f64)),
             f64::from(u8::from(self.row_failure.is_some())),
             f64::from(u8::from(due)),
             f64::from(u8::from(self.comm.rank() == 0 && self.save_is_due())),
+            f64::from(u8::from(self.comm.rank() == 0 && self.limit.is_near())),
         ];
         self.comm.max_f64(&mut words);
-        let [signal, lost, row_failed, show, save] = words;
+        let [signal, lost, row_failed, show, save, late] = words;
+        let signal = Signal::decode(signal).map(Ending::Stopped);
         Verdict {
-            signal: Signals::decode(signal),
+            stop: signal.or((late > 0.0).then_some(Ending::OutOfTime)),
             lost: (lost > f64::NEG_INFINITY).then_some(-lost as u64),
             row_failed: row_failed > 0.0,
             show: show > 0.0,
@@ -486,7 +526,8 @@ impl Run<'_> {
     /// By the clock of this rank: rank 0 decides for all.
     fn save_is_due(&self) -> bool {
         let minutes = self.case.checkpoint.minutes;
-        minutes > 0.0 && self.saved.elapsed().as_secs_f64() >= 60.0 * minutes
+        let old = minutes > 0.0 && self.saved.elapsed().as_secs_f64() >= 60.0 * minutes;
+        old || self.limit.wants_measure()
     }
 
     /// The body's own rank knows its group; the others describe it by its id alone, and only rank 0 is heard.
@@ -541,6 +582,7 @@ fn status(outcome: &Result<Ending, RunError>) -> (Status, Option<String>) {
     match outcome {
         Ok(Ending::Finished) => (Status::Finished, None),
         Ok(Ending::Stopped(signal)) => (Status::Stopped, Some(format!("stopped by {}", signal.name()))),
+        Ok(Ending::OutOfTime) => (Status::Stopped, Some("stopped by --max-time".into())),
         Err(error) => (Status::Failed, Some(error.to_string())),
     }
 }
