@@ -8,5 +8,6 @@ mod disk;
 mod kills;
 mod pairs;
 mod runs;
+mod signals;
 #[path = "../support/mod.rs"]
 mod support;
