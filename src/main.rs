@@ -242,11 +242,12 @@ fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Endi
     choose_instructions(arguments, comm)?;
     let mut log = Log::new(comm.rank(), comm.size());
     let opening = format!(
-        "breccia {}, {} x {}, {}",
+        "breccia {}, {} x {}, {}{}",
         env!("CARGO_PKG_VERSION"),
         counted(comm.size(), "rank"),
         counted(threads, "thread"),
-        Instructions::chosen()
+        Instructions::chosen(),
+        how_to_stop(comm.size())
     );
     let options = run::Options {
         directory: arguments.out.clone().unwrap_or_else(|| run::default_directory(&arguments.case)),
@@ -271,6 +272,20 @@ fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Endi
         options,
     };
     run::run_case(&job, comm, &mut log)
+}
+
+/// Open MPI's launcher takes Ctrl-C for itself and kills the ranks two seconds later, unless it was given more
+/// time.
+fn how_to_stop(ranks: usize) -> String {
+    let set = |name: &str| std::env::var_os(name).is_some();
+    if ranks == 1 || !set("OMPI_COMM_WORLD_SIZE") || set("OMPI_MCA_odls_base_sigkill_timeout") {
+        return String::new();
+    }
+    let process = std::process::id();
+    format!(
+        "\nto end it early with a checkpoint: kill -USR1 {process}; after Ctrl-C mpirun leaves two seconds \
+         (docs/running.md)"
+    )
 }
 
 /// Collective: the processors of some ranks may have less than those of others.

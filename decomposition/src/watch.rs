@@ -10,7 +10,7 @@ use mpi::ffi;
 use std::cell::Cell;
 use std::io::Write;
 use std::os::raw::c_int;
-use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -28,8 +28,11 @@ static LIMIT: AtomicU64 = AtomicU64::new(0);
 static RANK: AtomicUsize = AtomicUsize::new(0);
 /// The number of the signal that this rank has got.
 static SIGNAL: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
-/// Odd while the rank is in a blocking call.
+/// Blocking calls begun and ended, and how many the rank is in.
 static CALLS: AtomicU64 = AtomicU64::new(0);
+static DEPTH: AtomicUsize = AtomicUsize::new(0);
+/// Whether files are being written: what saves the state is not broken off by a signal.
+static WRITING: AtomicBool = AtomicBool::new(false);
 static CALL: AtomicPtr<&'static str> = AtomicPtr::new(std::ptr::null_mut());
 static PLACE: AtomicPtr<&'static str> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -81,10 +84,22 @@ pub fn set_limit(limit: Option<Duration>) -> std::io::Result<()> {
 
 /// A blocking call of MPI: watched by the thread.
 pub(crate) fn blocking<R>(call: &'static &'static str, work: impl FnOnce() -> R) -> R {
-    CALL.store(std::ptr::from_ref(call).cast_mut(), Ordering::Relaxed);
+    let outer = CALL.swap(std::ptr::from_ref(call).cast_mut(), Ordering::Relaxed);
+    DEPTH.fetch_add(1, Ordering::Relaxed);
     CALLS.fetch_add(1, Ordering::Relaxed);
     let result = work();
     CALLS.fetch_add(1, Ordering::Relaxed);
+    DEPTH.fetch_sub(1, Ordering::Relaxed);
+    CALL.store(outer, Ordering::Relaxed);
+    result
+}
+
+/// Files that ranks write together: inside the library they wait for each other, too.
+pub fn writing<R>(work: impl FnOnce() -> R) -> R {
+    set_place(&"output");
+    let outer = WRITING.swap(true, Ordering::Relaxed);
+    let result = blocking(&"files that are written together", work);
+    WRITING.store(outer, Ordering::Relaxed);
     result
 }
 
@@ -94,7 +109,7 @@ fn watch_calls() {
     loop {
         std::thread::sleep(Duration::from_secs(1));
         let calls = CALLS.load(Ordering::Relaxed);
-        seconds = if calls == last && calls % 2 == 1 { seconds + 1 } else { 0 };
+        seconds = if calls == last && DEPTH.load(Ordering::Relaxed) > 0 { seconds + 1 } else { 0 };
         last = calls;
         let call = named(&CALL).unwrap_or("a call");
         if let Some((code, message)) = verdict(seconds, GRACE, || format!("the other ranks in {call}")) {
@@ -114,7 +129,8 @@ pub(crate) fn judge(waited: Duration, for_whom: impl FnOnce() -> String) {
 
 /// The exit code and the message for a wait that has lasted too long.
 fn verdict(seconds: u64, grace: u64, for_whom: impl FnOnce() -> String) -> Option<(i32, String)> {
-    let (limit, signal) = (LIMIT.load(Ordering::Relaxed), signal());
+    let limit = LIMIT.load(Ordering::Relaxed);
+    let signal = if WRITING.load(Ordering::Relaxed) { 0 } else { signal() };
     let rank = RANK.load(Ordering::Relaxed);
     let place = named(&PLACE).map_or(String::new(), |place| format!(" in `{place}`"));
     let waited = |whom: String| format!("rank {rank} has waited {seconds} s{place} for {whom}");
@@ -173,6 +189,7 @@ mod tests {
         signals().store(15, Ordering::Relaxed);
         assert!(verdict(AFTER_SIGNAL - 1, 0, whom).is_none());
         assert_eq!(verdict(AFTER_SIGNAL, 0, whom).unwrap().0, 143);
+        writing(|| assert!(verdict(AFTER_SIGNAL, 0, whom).is_none(), "the state is being saved"));
         signals().store(0, Ordering::Relaxed);
     }
 }

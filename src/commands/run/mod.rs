@@ -34,7 +34,7 @@ use crate::input::{Case, OnWriteError};
 use crate::scene::Body;
 use crate::setup::{Inventory, Setup};
 use crate::step::{Cost, Observation, StepError, StepReport, Stepper};
-use decomposition::Comm;
+use decomposition::{Comm, watch};
 use error::agree;
 use files::{Account, Files, Frames, OldFiles};
 use progress::Progress;
@@ -320,7 +320,7 @@ impl Run<'_> {
         let Run { case, options, comm, log, inventory, stepper, files, statistics, digest, .. } = self;
         let collective_output = files.was_collective();
         // Whatever has failed, the other files are closed whole.
-        let closed = files.close().map_err(RunError::from);
+        let closed = watch::writing(|| files.close()).map_err(RunError::from);
         let closed = agree(comm, self.row_failure.map_or(Ok(()), Err).and(closed));
         let outcome = outcome.and_then(|ending| closed.map(|()| ending));
 
@@ -572,7 +572,8 @@ impl Run<'_> {
 
     fn timed<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
         let begun = Instant::now();
-        let result = work(self);
+        // One rank waits for nobody, however slow its disk is.
+        let result = if self.comm.size() > 1 { watch::writing(|| work(self)) } else { work(self) };
         self.output_seconds += begun.elapsed().as_secs_f64();
         result
     }
