@@ -94,6 +94,11 @@ fn end_if_starved() {
     watch::abort_all(OUT_OF_MEMORY);
 }
 
+fn listen_to_starvation() -> std::io::Result<()> {
+    // SAFETY: the signal comes from `abort` in this program if the handler does anything, see `Memory`.
+    unsafe { signal_hook::low_level::register(signal_hook::consts::SIGABRT, end_if_starved) }.map(drop)
+}
+
 fn main() -> ExitCode {
     let begun = Instant::now();
     let arguments = CommandLine::try_parse().unwrap_or_else(|error| {
@@ -103,6 +108,10 @@ fn main() -> ExitCode {
         }
         std::process::exit(error.exit_code());
     });
+    if !matches!(arguments.task, Task::Run(_)) {
+        // Without it, a command that gets no memory ends all the same, with fewer words.
+        let _ = listen_to_starvation();
+    }
     match arguments.task {
         Task::Run(arguments) => parallel(&arguments, begun),
         Task::Check { case, set } => report(check(&case, &set)),
@@ -210,10 +219,9 @@ fn parallel(arguments: &RunArguments, begun: Instant) -> ExitCode {
         complain(&format!("{who}this is a mistake in breccia, please report it: {panic}"));
         watch::abort_all(PANIC);
     }));
-    // SAFETY: the signal comes from `abort` in this program if the handler does anything, see `Memory`.
-    let handled = unsafe { signal_hook::low_level::register(signal_hook::consts::SIGABRT, end_if_starved) };
     let limit = (!arguments.stall_limit.is_zero()).then_some(arguments.stall_limit);
-    if let Err(error) = handled.map(drop).and_then(|()| watch::set_limit(limit)) {
+    // After the start of MPI, which has a handler of its own for SIGABRT: this one comes before it.
+    if let Err(error) = listen_to_starvation().and_then(|()| watch::set_limit(limit)) {
         complain(&format!("the watch over this rank cannot be started: {error}"));
         world.abort(FILES.into());
     }

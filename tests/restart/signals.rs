@@ -157,3 +157,27 @@ fn five_signals_at_four_moments_on_one_and_four_ranks() {
         times.len()
     );
 }
+
+/// However slow the machine is, the run ends by itself, and before it would have finished.
+#[test]
+fn a_run_ends_before_its_time_is_over() {
+    for ranks in [1, 2] {
+        let out = Out::of(&format!("max-time-{ranks}"), CASE, &SETTINGS);
+        let begun = Instant::now();
+        let (code, words) = out.run(ranks, 1_000_000, &["--max-time", "3.5s"]);
+        println!("--max-time 3.5s on {ranks} ranks: gone after {:.2} s", begun.elapsed().as_secs_f64());
+        assert_eq!(code, 6, "{words}");
+        assert!(words.contains("stopped by --max-time: ending after step"), "{words}");
+        let summary = std::fs::read_to_string(out.path.join("summary.json")).expect("a summary");
+        let summary: serde_json::Value = serde_json::from_str(&summary).expect("JSON");
+        assert_eq!(
+            (&summary["status"], &summary["message"]),
+            (&"stopped".into(), &"stopped by --max-time".into())
+        );
+        let end = summary["last_step"].as_u64().expect("a number") + MORE;
+        out.finish(1, end, &["--restart", "auto"]);
+        let straight = Out::of(&format!("no-max-time-{ranks}"), CASE, &SETTINGS);
+        straight.finish(1, end, &[]);
+        assert_eq!(straight.results().digest, out.results().digest, "{ranks} ranks, step {end}");
+    }
+}
