@@ -282,8 +282,8 @@ fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Endi
     run::run_case(&job, comm, &mut log)
 }
 
-/// Open MPI's launcher takes Ctrl-C for itself and kills the ranks two seconds later, unless it was given more
-/// time.
+/// Open MPI's launcher takes Ctrl-C for itself and kills the ranks two seconds later, unless it was given
+/// more time.
 fn how_to_stop(ranks: usize) -> String {
     let set = |name: &str| std::env::var_os(name).is_some();
     if ranks == 1 || !set("OMPI_COMM_WORLD_SIZE") || set("OMPI_MCA_odls_base_sigkill_timeout") {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 /// For closing files, the summary and the end of the program.
-const CLOSING: f64 = 1.0;
+const CLOSING: f64 = 2.0;
 /// Steps and checkpoints may take longer than those before.
 const MARGIN: f64 = 2.0;
 /// Share of the longest step that is kept from step to step: what was long ago need not come again.
@@ -114,7 +114,7 @@ mod tests {
         assert!(!long.is_near() && !long.wants_measure());
         long.saved(300.0);
         long.step = 100.0;
-        assert!(!long.is_near(), "twice 400 s and one fit");
+        assert!(!long.is_near(), "twice 400 s and two fit");
         long.step = 250.0;
         assert!(long.is_near());
         for _ in 0..200 {
