@@ -8,6 +8,9 @@ use decomposition::{Comm, Exchange, threads};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// Keys and values in place of the file's.
+type Settings = &'static [(&'static str, &'static str)];
+
 /// A rank that can be asked to stop.
 struct Asked<'a> {
     inner: &'a dyn Comm,
@@ -61,7 +64,7 @@ impl Comm for Asked<'_> {
 
 /// The state after the first step with `points` contact points, a step that is broken off where `stops`, and
 /// some more.
-fn steps(case: &str, set: &[(&str, &str)], points: u64, stops: bool, comm: &dyn Comm) -> Snapshot {
+fn steps(case: &str, set: Settings, points: u64, stops: bool, comm: &dyn Comm) -> Snapshot {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("inputs").join(case);
     let set: Vec<(String, String)> =
         set.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
@@ -90,15 +93,15 @@ fn steps(case: &str, set: &[(&str, &str)], points: u64, stops: bool, comm: &dyn 
 
 #[test]
 fn a_step_that_is_broken_off_leaves_its_start() {
-    let exact = ("solver.tolerance", "1e-18");
-    let few = ("solver.maximum_sweeps", "40");
-    let cases: [(&str, &[(&str, &str)], u64); 3] = [
+    const EXACT: (&str, &str) = ("solver.tolerance", "1e-18");
+    const FEW: (&str, &str) = ("solver.maximum_sweeps", "40");
+    let cases: [(&str, Settings, u64); 3] = [
         // Kinematic plates.
-        ("rotating-drum.toml", &[("grains.balls.count", "60"), exact, few], 40),
+        ("rotating-drum.toml", &[("grains.balls.count", "60"), EXACT, FEW], 40),
         // Stones with anchors.
-        ("ballast-box.toml", &[exact, few], 40),
+        ("ballast-box.toml", &[EXACT, FEW], 40),
         // A machine with loops and phases.
-        ("scoop.toml", &[exact, few], 10),
+        ("scoop.toml", &[EXACT, FEW], 10),
     ];
     for (case, set, points) in cases {
         for ranks in [1, 3] {

@@ -339,7 +339,7 @@ fn scatter_by_consensus(
         while let Some(message) = receive_if_any(comm, any, tag) {
             arrived.push(message);
         }
-        match &mut barrier {
+        let is_over = match &mut barrier {
             None if are_complete(&mut sends) => {
                 let mut request = MaybeUninit::uninit();
                 // SAFETY: the barrier is waited for below; the call fills `request`.
@@ -347,13 +347,13 @@ fn scatter_by_consensus(
                     ffi::MPI_Ibarrier(comm, request.as_mut_ptr());
                     request.assume_init()
                 });
+                false
             }
-            None => {}
-            Some(request) => {
-                if are_complete(std::slice::from_mut(request)) {
-                    break;
-                }
-            }
+            None => false,
+            Some(request) => are_complete(std::slice::from_mut(request)),
+        };
+        if is_over {
+            break;
         }
         if wait.pause() {
             watch::judge(wait.waited(), || match barrier {

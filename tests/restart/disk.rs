@@ -75,7 +75,7 @@ fn a_file_beyond_its_limit_ends_a_run_that_can_go_on_later() {
         // In units of 1024 bytes.
         let mut limited = Command::new("bash");
         limited
-            .args(["-c", "ulimit -f 40000; exec \"$@\"", "limited"])
+            .args(["-c", "ulimit -f 80000; exec \"$@\"", "limited"])
             .arg(run.get_program())
             .args(run.get_args());
         for (name, value) in run.get_envs() {
