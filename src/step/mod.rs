@@ -161,8 +161,8 @@ impl<'c> Stepper<'c> {
         }
     }
 
-    /// Algorithm 1. Collective. After [`StepError::Stopped`] and [`StepError::TooFast`] the state is that before
-    /// the step.
+    /// Algorithm 1. Collective. After [`StepError::Stopped`] and [`StepError::TooFast`] the state is that
+    /// before the step.
     pub fn step(&mut self) -> Result<StepReport, StepError> {
         if let Some(start) = &mut self.start {
             start.remember(&self.world);
@@ -188,7 +188,8 @@ impl<'c> Stepper<'c> {
             timers.time(Phase::Solve, territory.comm, || self.coupling.solve(&mut contacts, &self.options)); // (33)
         let mut solved = solved?;
         if let Some(limit) = self.speed_limit {
-            speed::check(&world.scene.state.grains, &solved.solution.velocities, limit, territory.comm)?;
+            let limits = speed::Limits { speed: limit, duration: world.physics.time_step };
+            speed::check(&world.scene.state.grains, &solved.solution.velocities, &limits, territory.comm)?;
         } // up to here a step can be put back from `Start`
         if std::mem::take(&mut self.dump_due) {
             let whole = whole::gather(&contacts.share(), Some(&solved.solution), territory.comm);
@@ -355,8 +356,8 @@ impl Stepper<'_> {
         self.start = Some(Start::default());
     }
 
-    /// From now on a step that would leave a body faster than this, m/s, is not taken. All ranks ask alike, after
-    /// [`let_stop`](Self::let_stop).
+    /// From now on a step that would leave a body faster than this, m/s, is not taken. All ranks ask alike,
+    /// after [`let_stop`](Self::let_stop).
     pub fn set_speed_limit(&mut self, limit: f64) {
         self.speed_limit = Some(limit);
     }

@@ -13,8 +13,9 @@ use decomposition::Comm;
 /// By how much a speed must be beyond what a case can have.
 const MARGIN: f64 = 10.0;
 
-/// The speed beyond which a run has exploded, m/s: that of the case, or [`MARGIN`] times what its own scales allow:
-/// through all of the scene in one step, the fastest body at the start, a free fall as long as the run. Collective.
+/// The speed beyond which a run has exploded, m/s: that of the case, or [`MARGIN`] times what its own scales
+/// allow: through all of the scene in one step, the fastest body at the start, a free fall as long as the run.
+/// Collective.
 pub(super) fn speed_limit(case: &Case, stepper: &Stepper, comm: &dyn Comm) -> f64 {
     if let Some(limit) = case.simulation.maximum_speed {
         return limit;
@@ -70,7 +71,8 @@ impl MachineBody {
 }
 
 impl Run<'_> {
-    /// The body of a machine that is too fast after a step, or is not finite, as a word for a maximum over ranks.
+    /// The body of a machine that is too fast after a step, or is not finite, as a word for a maximum over
+    /// ranks.
     pub(super) fn too_fast_machine_body(&self) -> f64 {
         if self.comm.rank() != OWNER {
             return f64::NEG_INFINITY;
@@ -109,6 +111,8 @@ impl Run<'_> {
             }
             Err(error) => format!("the state before this step could not be saved: {error}"),
         };
+        // Of a run that has failed there is no final state.
+        self.digest = None;
         RunError::TooFast {
             step,
             time: self.stepper.physics().time(step),
