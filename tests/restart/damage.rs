@@ -137,7 +137,8 @@ fn each_kind_of_damage_is_named_and_the_one_before_is_taken() {
 
 /// All datasets of a file, by path.
 fn datasets(group: &hdf5::Group) -> Vec<String> {
-    let mut all: Vec<String> = group.datasets().expect("its tables").iter().map(|table| table.name()).collect();
+    let mut all: Vec<String> =
+        group.datasets().expect("its tables").iter().map(|table| table.name()).collect();
     for inner in group.groups().expect("its groups") {
         all.extend(datasets(&inner));
     }

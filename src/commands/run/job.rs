@@ -51,6 +51,9 @@ fn run_after(
     job.opening.iter().for_each(|line| log.say(line));
     log.say(&format!("{}: {}", job.case.display(), case.title));
     case.warnings.iter().for_each(|warning| log.say(&format!("warning: {warning}")));
+    if !options.force {
+        setup::memory::require(&setup::memory::Need::of(&case), comm)?;
+    }
     let found = super::find(&case, &options, comm, log)?;
     let setup = match &found {
         Some(found) => setup::resume(&case, &found.state, comm)?,

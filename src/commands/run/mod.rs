@@ -7,6 +7,7 @@ pub mod dump;
 mod error;
 mod files;
 mod job;
+mod launch;
 mod phases;
 mod progress;
 mod restart;
@@ -19,6 +20,7 @@ pub use describe::describe;
 pub use error::RunError;
 pub use files::NAMES as FILE_NAMES;
 pub use job::{Job, default_directory, run_case};
+pub use launch::lonely;
 pub use phases::{PhaseTable, PhaseTime};
 pub use progress::Log;
 pub use restart::{Found, Restart, find};
@@ -63,6 +65,8 @@ pub struct Options {
     pub threads: usize,
     /// Whether ranks compare their copies of shared bodies after each sweep.
     pub verify: bool,
+    /// Whether to go on where the program would refuse.
+    pub force: bool,
     /// When the program began.
     pub begun: Instant,
 }
