@@ -69,7 +69,7 @@ scenario_scaling() {
 }
 scenario_tamping() {
   local job; job=$(BRECCIA_OUT=$work/tamping BRECCIA_STAGES="demo-bed demo-deposit demo" BRECCIA_STEPS=20 submit "${small[@]}" jobs/slurm/tamping.sh)
-  done_well "$job" 180 && [ -f "$work/tamping/demo/report.html" ]
+  done_well "$job" 600 && [ -f "$work/tamping/demo/report.html" ]
 }
 scenario_requeue() {
   local job out=$work/requeue; job=$(BRECCIA_OUT=$out submit "${small[@]}" jobs/slurm/requeue.sh $CASE --steps "$STEPS" "${often[@]}")

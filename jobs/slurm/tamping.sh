@@ -5,7 +5,7 @@
 #   BRECCIA         target/release/breccia
 #   BRECCIA_OUT     $SCRATCH (or out) /tamping
 #   BRECCIA_STAGES  "bed deposit large": cases of inputs/tamping, each of which starts from the one before
-#   BRECCIA_STEPS   steps of each stage; the duration of its case
+#   BRECCIA_STEPS   steps of the last stage, the duration of its case; the others come to rest before the next begins
 #SBATCH --job-name=tamping
 #SBATCH --nodes=1
 #SBATCH --ntasks-per-node=32
@@ -22,7 +22,7 @@ out=${BRECCIA_OUT:-${SCRATCH:-out}/tamping}
 # 138 is 128 + SIGUSR1: stopped with a checkpoint (docs/running.md).
 stage() {
   srun --kill-on-bad-exit=1 --cpu-bind=cores "$breccia" run "inputs/tamping/$1.toml" --out "$out/$1" --restart auto \
-    --threads "$SLURM_CPUS_PER_TASK" ${BRECCIA_STEPS:+--steps "$BRECCIA_STEPS"} "${@:2}"
+    --threads "$SLURM_CPUS_PER_TASK" "${@:2}"
   local code=$?
   if [ "$code" -eq 138 ]; then
     scontrol requeue "$SLURM_JOB_ID"
@@ -31,9 +31,14 @@ stage() {
   [ "$code" -eq 0 ] || exit "$code"
 }
 
+stages=(${BRECCIA_STAGES:-bed deposit large})
+last=${stages[-1]}
 before=
-for name in ${BRECCIA_STAGES:-bed deposit large}; do
-  if [ -z "$before" ]; then stage "$name"; else stage "$name" --set "start.from=$(realpath "$out")/$before/final.h5"; fi
+for name in "${stages[@]}"; do
+  options=()
+  [ -n "$before" ] && options+=(--set "start.from=$(realpath "$out")/$before/final.h5")
+  [ "$name" = "$last" ] && [ -n "${BRECCIA_STEPS:-}" ] && options+=(--steps "$BRECCIA_STEPS")
+  stage "$name" "${options[@]}"
   before=$name
 done
-"$breccia" report "$out/$before"
+"$breccia" report "$out/$last"

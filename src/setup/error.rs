@@ -42,7 +42,7 @@ pub enum SetupError {
     Overlap { first: String, second: String, depth: f64, tolerance: f64, more: u64 },
     #[error(
         "this needs about {:.1} GB on each of the {beside} rank(s) of a node, {:.1} GB together, and {limit} leaves {:.1} GB there{}\n  \
-         go on all the same with --force",
+         breccia run goes on all the same with --force",
         *each as f64 / 1e9,
         *each as f64 * *beside as f64 / 1e9,
         *there as f64 / 1e9,
