@@ -1,5 +1,5 @@
-//! Scene files whose mass, inertia or triangles no body can have, or that are not those of the vertices: refused
-//! with file, dataset and row; taken in place of the shape's only on request.
+//! Scene files whose mass, inertia or triangles no body can have, or that are not those of the vertices:
+//! refused with file, dataset and row; taken in place of the shape's only on request.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

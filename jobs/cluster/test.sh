@@ -89,16 +89,6 @@ scenario_killed_rank() {
   kill -9 $(ranks_of "$out" 2); begun=$SECONDS
   [ "$(wait_for "$job" 30)" = "FAILED " ] && echo "gone after $((SECONDS - begun)) s"
 }
-# All processes of node 2 die, its slurmd too; the node comes back later, and the job goes on by itself.
-scenario_killed_node() {
-  local job out=$work/node pid; job=$(BRECCIA_OUT=$out submit "${small[@]}" jobs/slurm/requeue.sh $CASE --steps "$STEPS" "${often[@]}")
-  running "$job" "$out" || return 1
-  for pid in $(ls /proc | grep -E '^[0-9]+$'); do
-    [ "$pid" != "$(cat "$work/cluster/node2.pid")" ] && [ "$(readlink "/proc/$pid/ns/net")" = "$(readlink "/proc/$(cat "$work/cluster/node2.pid")/ns/net")" ] && kill -9 "$pid"
-  done
-  sleep 15; on 2 slurmd -N node2; sleep 3
-  done_well "$job" 240 && same "$out"
-}
 scenario_network_cut() {
   local job out=$work/cut begun; job=$(BRECCIA_OUT=$out submit "${small[@]}" --no-requeue jobs/slurm/run.sh $CASE --steps 100000 "${often[@]}")
   running "$job" "$out" || return 1

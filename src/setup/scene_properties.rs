@@ -1,5 +1,5 @@
-//! Mass, moments and triangles that a scene file gives beside the vertices of its bodies: compared with what the
-//! vertices give, or taken in place of it.
+//! Mass, moments and triangles that a scene file gives beside the vertices of its bodies: compared with what
+//! the vertices give, or taken in place of it.
 
 use super::solids::Solid;
 use crate::geometry::{Pose, Shape};

@@ -1,7 +1,7 @@
 //! Whether the launcher has made one job of the processes that it started.
 
-/// What to say to a process that is alone although Slurm has started it as one of several: they do not know of
-/// each other, each would do the whole run, in one directory. `variable` reads the environment.
+/// What to say to a process that is alone although Slurm has started it as one of several: they do not know
+/// of each other, each would do the whole run, in one directory. `variable` reads the environment.
 pub fn lonely(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
     let number = |name: &str| variable(name)?.trim().parse::<u64>().ok();
     // A batch script that calls the program itself, or through mpirun, is no step of srun's.

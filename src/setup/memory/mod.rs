@@ -1,10 +1,11 @@
 //! The memory that a case needs, from its counts alone, and whether it is there: nothing is built.
 //!
-//! Constants are from the peaks of runs on one rank (`summary.json`, `peak_memory`) less that of a run with one ball,
-//! 40 MB. Measured and estimated, bytes a body: 30,000 spheres in a dense heap, 3.3 points each, 6,500 and
-//! 6,400; 4,000 stones at rest, 4.9 points each, 19,400 and 17,500; 25,000 of them as copies, which
+//! Constants are from the peaks of runs on one rank (`summary.json`, `peak_memory`) less that of a run with
+//! one ball, 40 MB. Measured and estimated, bytes a body: 30,000 spheres in a dense heap, 3.3 points each,
+//! 6,500 and 6,400; 4,000 stones at rest, 4.9 points each, 19,400 and 17,500; 25,000 of them as copies, which
 //! share their shapes, 15,500 and 17,500; 8,000 clusters of four spheres drawn as surfaces, 6.6 points each,
-//! 30,800 and 30,300. A loose packing has fewer contacts and needs less: a million spheres with one point each 3,000.
+//! 30,800 and 30,300. A loose packing has fewer contacts and needs less: a million spheres with one point
+//! each 3,000.
 
 mod available;
 
