@@ -37,8 +37,8 @@ pub enum Task {
     ///
     /// All mistakes of the file come out at once, each with its line, its key, what was found and what would
     /// be right. If there are none, it shows bodies by group with their masses, the contact table, the
-    /// grading curve that generated stones have come to, and an estimate of the memory needed. More than there
-    /// is here is an error. Of more than 200,000 bodies only some are made.
+    /// grading curve that generated stones have come to, and an estimate of the memory needed. More than
+    /// there is here is an error. Of more than 200,000 bodies only some are made.
     Check {
         /// The case file.
         case: PathBuf,

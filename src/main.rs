@@ -182,15 +182,18 @@ fn story(arguments: &ReportArguments) -> Result<(), Failure> {
 
 /// `breccia run`, on all ranks. A rank that fails alone, by a panic, ends the others with it.
 fn parallel(arguments: &RunArguments, begun: Instant) -> ExitCode {
+    let variable = |name: &str| std::env::var(name).ok();
+    if let Some(message) = run::unlinked(variable) {
+        return refuse_launch(&message);
+    }
     let Some(world) = World::initialize() else {
         complain("MPI cannot be started, or does not allow threads");
         return ExitCode::from(INPUT);
     };
     if world.size() == 1
-        && let Some(message) = run::lonely(|name| std::env::var(name).ok())
+        && let Some(message) = run::lonely(variable)
     {
-        complain(&message);
-        return ExitCode::from(INPUT);
+        return refuse_launch(&message);
     }
     let rank = world.rank();
     RANK.store(rank, Ordering::Relaxed);
@@ -214,6 +217,14 @@ fn parallel(arguments: &RunArguments, begun: Instant) -> ExitCode {
         }
         Err(_) => world.abort(PANIC),
     }
+}
+
+/// All processes find the same; one complaint is enough.
+fn refuse_launch(message: &str) -> ExitCode {
+    if launched_rank().is_none_or(|rank| rank == "0") {
+        complain(message);
+    }
+    ExitCode::from(INPUT)
 }
 
 fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Ending, RunError> {

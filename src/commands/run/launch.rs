@@ -15,6 +15,13 @@ pub fn lonely(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
     ))
 }
 
+/// The same before MPI is started: Open MPI, started by `srun` without an interface to it, ends in its own
+/// words about how it was built. None if some interface has left its variables.
+pub fn unlinked(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let linked = ["PMIX_RANK", "PMIX_NAMESPACE", "PMI_RANK", "PMI_FD", "PMI_JOBID"];
+    if linked.iter().any(|name| variable(name).is_some()) { None } else { lonely(variable) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -35,5 +42,10 @@ mod tests {
             None
         );
         assert_eq!(seen(&[]), None);
+        let linked = |name: &str| match name {
+            "PMIX_RANK" => Some("2".to_string()),
+            _ => step.iter().find(|(own, _)| *own == name).map(|(_, value)| value.to_string()),
+        };
+        assert!(unlinked(linked).is_none() && lonely(linked).is_some());
     }
 }

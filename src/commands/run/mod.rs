@@ -20,7 +20,7 @@ pub use describe::describe;
 pub use error::RunError;
 pub use files::NAMES as FILE_NAMES;
 pub use job::{Job, default_directory, run_case};
-pub use launch::lonely;
+pub use launch::{lonely, unlinked};
 pub use phases::{PhaseTable, PhaseTime};
 pub use progress::Log;
 pub use restart::{Found, Restart, find};
