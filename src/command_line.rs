@@ -3,13 +3,14 @@
 use breccia::commands::inspect::export::ExportArguments;
 use breccia::commands::inspect::info::InfoArguments;
 use breccia::commands::report::ReportArguments;
-use breccia::commands::run::Restart;
+use breccia::commands::run::{Restart, parse_duration};
 use breccia::commands::solve::SolveArguments;
 use breccia::lanes::Instructions;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use std::num::NonZeroU16;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Machines working in granular media, by non-smooth contact dynamics.
 ///
@@ -76,15 +77,18 @@ pub enum Task {
 ///   checkpoints/     states from which the run can go on: breccia run CASE --restart auto
 ///   summary.json     what scripts need: steps, sweeps, residual, seconds by phase, digest, ...
 ///
-/// Ctrl-C, SIGTERM and SIGUSR1 end the run after the step that is under way, with a checkpoint; a second
-/// Ctrl-C ends it at once.
+/// Ctrl-C, SIGTERM, SIGUSR1, SIGHUP and SIGXCPU end the run with a checkpoint: after the step that is under
+/// way, or before it if its solve takes long. A second Ctrl-C ends it at once.
+///
+/// One run at a time works in a directory: it holds run.lock there, and a second one ends with code 5.
 ///
 /// Under mpirun all ranks work on the one case. Threads inside a rank: --threads, else OMP_NUM_THREADS or
 /// SLURM_CPUS_PER_TASK, else one per rank if there are several ranks and all cores if there is one.
 ///
 /// Exit codes: 0 done; 1 the case is wrong; 2 the command line is wrong; 3 the solution is not finite any
-/// more; 4 a file cannot be written or read; 101 a mistake in breccia; 130, 143 and 138 stopped by Ctrl-C,
-/// SIGTERM and SIGUSR1.
+/// more; 4 a file cannot be written or read; 5 another run works in the directory; 6 stopped by --max-time; 7
+/// out of memory; 8 stopped by --stall-limit; 101 a mistake in breccia; 129, 130, 138, 143 and 152 stopped by
+/// SIGHUP, Ctrl-C, SIGUSR1, SIGTERM and SIGXCPU.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub struct RunArguments {
@@ -132,6 +136,14 @@ pub struct RunArguments {
     /// points. May be given several times.
     #[arg(long, value_name = "STEP")]
     pub dump_problem: Vec<u64>,
+    /// Ends the run with a checkpoint, and exit code 6, in good time before it has taken so long, start
+    /// included: 3h50m, 90s or seconds. How long before follows from the steps and checkpoints so far.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub max_time: Option<Duration>,
+    /// Ends all ranks, with exit code 8, when one has waited so long for another: that one is dead, or cut
+    /// off. 0 waits for ever.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "10m")]
+    pub stall_limit: Duration,
     /// Compares all copies of bodies that ranks share, bit by bit after each sweep: slow, to look for
     /// mistakes in breccia or in the machine. A difference ends the run.
     #[arg(long)]

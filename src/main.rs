@@ -10,9 +10,10 @@ use breccia::setup;
 use breccia::{input, output};
 use clap::Parser;
 use command_line::{CommandLine, RunArguments, Task};
-use decomposition::{Comm, Metered, Solo, World};
+use decomposition::{Comm, Metered, Solo, World, watch};
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::io::Write;
+use std::cell::Cell;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,14 +23,26 @@ use std::time::Instant;
 const INPUT: u8 = 1;
 /// A file that cannot be read or written.
 const FILES: u8 = 4;
+/// No memory.
+const OUT_OF_MEMORY: i32 = 7;
 /// A panic, as Rust has it.
 const PANIC: i32 = 101;
 
-/// The memory of the system. A rank that gets none says so before it ends; the launcher then ends the others.
+/// The memory of the system. A rank that gets none says so and ends all ranks.
+///
+/// That there was none is only known here, but here it may still be let pass (`try_reserve`). What does not
+/// let it pass goes to `abort`, in this thread and at once: the handler of SIGABRT acts then. As the signal
+/// comes from `abort` and not from outside, the handler may call what it likes (POSIX, "Signal Concepts"),
+/// `MPI_Abort` too.
 struct Memory;
 
 #[global_allocator]
 static MEMORY: Memory = Memory;
+
+thread_local! {
+    /// Bytes that this thread was refused last; 0 if none. Takes no memory itself.
+    static REFUSED: Cell<usize> = const { Cell::new(0) };
+}
 
 /// For what a rank says when it can no longer ask.
 static RANK: AtomicUsize = AtomicUsize::new(0);
@@ -57,18 +70,33 @@ unsafe impl GlobalAlloc for Memory {
     }
 }
 
-/// Passes an address on, with a complaint if there is none: Rust itself then ends the process. Takes no
-/// memory.
+/// Passes an address on, and keeps in mind if there is none.
 fn granted(place: *mut u8, size: usize) -> *mut u8 {
     if place.is_null() {
-        let mut text = [0u8; 160];
-        let mut rest = &mut text[..];
-        let rank = RANK.load(Ordering::Relaxed);
-        let _ = writeln!(rest, "error: rank {rank}: out of memory, the system refuses {size} bytes more");
-        let length = 160 - rest.len();
-        let _ = std::io::stderr().write_all(&text[..length]);
+        // A thread that is just ending has no such cell any more.
+        let _ = REFUSED.try_with(|refused| refused.set(size));
     }
     place
+}
+
+/// In the handler of SIGABRT: ends all ranks if this thread has got no memory. Takes none itself.
+fn end_if_starved() {
+    let size = REFUSED.try_with(Cell::get).unwrap_or(0);
+    if size == 0 {
+        return;
+    }
+    let mut text = [0u8; 160];
+    let mut rest = &mut text[..];
+    let rank = RANK.load(Ordering::Relaxed);
+    let _ = writeln!(rest, "error: rank {rank}: out of memory, the system refuses {size} bytes more");
+    let length = 160 - rest.len();
+    let _ = std::io::stderr().write_all(&text[..length]);
+    watch::abort_all(OUT_OF_MEMORY);
+}
+
+fn listen_to_starvation() -> std::io::Result<()> {
+    // SAFETY: the signal comes from `abort` in this program if the handler does anything, see `Memory`.
+    unsafe { signal_hook::low_level::register(signal_hook::consts::SIGABRT, end_if_starved) }.map(drop)
 }
 
 fn main() -> ExitCode {
@@ -80,6 +108,10 @@ fn main() -> ExitCode {
         }
         std::process::exit(error.exit_code());
     });
+    if !matches!(arguments.task, Task::Run(_)) {
+        // Without it, a command that gets no memory ends all the same, with fewer words.
+        let _ = listen_to_starvation();
+    }
     match arguments.task {
         Task::Run(arguments) => parallel(&arguments, begun),
         Task::Check { case, set } => report(check(&case, &set)),
@@ -113,18 +145,24 @@ fn report(result: Result<(), Failure>) -> ExitCode {
     }
 }
 
+/// One message, one write: those of several ranks do not mix.
 fn complain(message: &str) {
-    let _ = writeln!(std::io::stderr(), "error: {message}");
+    let _ = std::io::stderr().write_all(format!("error: {message}\n").as_bytes());
 }
 
 fn complain_softly(message: &str) {
-    let _ = writeln!(std::io::stderr(), "note: {message}");
+    let _ = std::io::stderr().write_all(format!("note: {message}\n").as_bytes());
 }
 
-/// A reader that has gone (`| head`) is no failure.
+/// A reader that has gone (`| head`) is no failure; a disk that is full is.
 fn print(text: &str) -> Result<(), Failure> {
-    let _ = writeln!(std::io::stdout(), "{text}");
-    Ok(())
+    let mut out = std::io::stdout().lock();
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err((FILES, format!("standard output: cannot write: {error}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn check(case: &Path, set: &[(String, String)]) -> Result<(), Failure> {
@@ -174,16 +212,24 @@ fn parallel(arguments: &RunArguments, begun: Instant) -> ExitCode {
     let rank = world.rank();
     RANK.store(rank, Ordering::Relaxed);
     let several = world.size() > 1;
+    // Ends all ranks from here and not by unwinding, on the way of which files would be closed together with
+    // ranks that do not know of it.
     std::panic::set_hook(Box::new(move |panic| {
         let who = if several { format!("rank {rank}: ") } else { String::new() };
         complain(&format!("{who}this is a mistake in breccia, please report it: {panic}"));
+        watch::abort_all(PANIC);
     }));
+    let limit = (!arguments.stall_limit.is_zero()).then_some(arguments.stall_limit);
+    // After the start of MPI, which has a handler of its own for SIGABRT: this one comes before it.
+    if let Err(error) = listen_to_starvation().and_then(|()| watch::set_limit(limit)) {
+        complain(&format!("the watch over this rank cannot be started: {error}"));
+        world.abort(FILES.into());
+    }
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         run(arguments, begun, &Metered::new(&world))
     }));
     match outcome {
-        Ok(Ok(Ending::Finished)) => ExitCode::SUCCESS,
-        Ok(Ok(Ending::Stopped(signal))) => ExitCode::from(signal.exit_code()),
+        Ok(Ok(ending)) => ExitCode::from(ending.exit_code()),
         Ok(Err(error)) => {
             // All ranks have agreed to end: one complaint is enough.
             if rank == 0 {
@@ -204,11 +250,12 @@ fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Endi
     choose_instructions(arguments, comm)?;
     let mut log = Log::new(comm.rank(), comm.size());
     let opening = format!(
-        "breccia {}, {} x {}, {}",
+        "breccia {}, {} x {}, {}{}",
         env!("CARGO_PKG_VERSION"),
         counted(comm.size(), "rank"),
         counted(threads, "thread"),
-        Instructions::chosen()
+        Instructions::chosen(),
+        how_to_stop(comm.size())
     );
     let options = run::Options {
         directory: arguments.out.clone().unwrap_or_else(|| run::default_directory(&arguments.case)),
@@ -223,6 +270,7 @@ fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Endi
         threads,
         verify: arguments.verify,
         begun,
+        ends_by: arguments.max_time.and_then(|time| begun.checked_add(time)),
     };
     let job = Job {
         case: arguments.case.clone(),
@@ -232,6 +280,20 @@ fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Endi
         options,
     };
     run::run_case(&job, comm, &mut log)
+}
+
+/// Open MPI's launcher takes Ctrl-C for itself and kills the ranks two seconds later, unless it was given
+/// more time.
+fn how_to_stop(ranks: usize) -> String {
+    let set = |name: &str| std::env::var_os(name).is_some();
+    if ranks == 1 || !set("OMPI_COMM_WORLD_SIZE") || set("OMPI_MCA_odls_base_sigkill_timeout") {
+        return String::new();
+    }
+    let process = std::process::id();
+    format!(
+        "\nto end it early with a checkpoint: kill -USR1 {process}; after Ctrl-C mpirun leaves two seconds \
+         (docs/running.md)"
+    )
 }
 
 /// Collective: the processors of some ranks may have less than those of others.

@@ -345,7 +345,9 @@ fn a_solution_that_is_not_finite_ends_the_run() {
     assert_eq!((&summary["status"], summary["digest"].is_null()), (&"failed".into(), true));
     assert!(!out.join("final.h5").exists());
     let series = std::fs::read_to_string(out.join("series.csv")).expect("a series");
-    assert_eq!(series.lines().count() as u64, summary["steps"].as_u64().expect("a number"));
+    // A row for each step that was taken, and the names.
+    assert_eq!(series.lines().count() as u64, 1 + summary["steps"].as_u64().expect("a number"));
+    assert!(text.contains("the state before this step is a checkpoint"), "{text}");
 }
 
 #[test]

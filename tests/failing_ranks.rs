@@ -150,6 +150,44 @@ fn a_rank_killed_at_the_start_leaves_no_other() {
     }
 }
 
+/// A rank that no longer answers, here because it is halted, ends the run after `--stall-limit`, and the
+/// message says who waited where. Whenever it is halted: in a step or while files are written together.
+#[test]
+fn a_rank_that_does_not_answer_ends_the_run() {
+    for interval in ["0.0005", "1"] {
+        let directory = Directory::new("halted");
+        let out = directory.file("out").display().to_string();
+        let case = project("inputs/column-collapse.toml").display().to_string();
+        let more = ["--stall-limit", "2s", "--set"].map(String::from);
+        let interval = format!("output.interval={interval}");
+        let mut command = Command::new("mpirun");
+        let run = command
+            .args(["--oversubscribe", "-n", "3", env!("CARGO_BIN_EXE_breccia"), "run", &case, "--out", &out])
+            .args(["--threads", "1"])
+            .args(more)
+            .arg(interval)
+            .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+            .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("mpirun starts");
+        wait_until("the first file of the run", || directory.file("out").join("series.csv").exists());
+        let victim = *processes(&out).last().expect("a rank");
+        let halted = Command::new("kill").args(["-STOP", &victim.to_string()]).status();
+        assert!(halted.expect("kill is there").success());
+        // Ended by the others; should they not, the test hangs no longer than its harness allows.
+        let output = run.wait_with_output().expect("the run ends by itself");
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success());
+        let told = words.lines().find(|line| line.starts_with("error: rank ") && line.contains("has waited"));
+        let told = told.unwrap_or_else(|| panic!("{words}"));
+        assert!(told.contains(" for ") && told.contains("--stall-limit"), "{told}");
+        wait_until("the end of all ranks", || processes(&out).is_empty());
+    }
+}
+
 /// A mistake inside one rank only, here a case that differs on one rank by what the environment says, is told
 /// and ends all.
 #[test]

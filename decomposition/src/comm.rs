@@ -1,8 +1,8 @@
 //! The seam between one rank and the others.
 //!
-//! Every method but `rank`, `size`, `swap`, `has_arrived`, `abort`, `raw` and `traffic` is collective: all
-//! ranks call it, in the same order. Nothing here sums floating-point numbers: such a sum would depend on the
-//! number of ranks (see [`crate::ExactSum`] for sums that do not).
+//! Every method but `rank`, `size`, `swap`, `has_arrived`, `abort`, `asked_to_stop`, `raw` and `traffic` is
+//! collective: all ranks call it, in the same order. Nothing here sums floating-point numbers: such a sum
+//! would depend on the number of ranks (see [`crate::ExactSum`] for sums that do not).
 
 use crate::metered::Traffic;
 use crate::world::RawComm;
@@ -48,6 +48,12 @@ pub trait Comm: Sync {
 
     /// Ends all ranks at once.
     fn abort(&self, code: i32) -> !;
+
+    /// The number of the signal by which this rank was asked to stop; 0 if it was not. Not collective: ranks
+    /// agree on it where they reduce anyway.
+    fn asked_to_stop(&self) -> usize {
+        0
+    }
 
     /// The MPI communicator, for parallel HDF5; `None` without MPI.
     fn raw(&self) -> Option<RawComm> {

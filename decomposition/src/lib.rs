@@ -12,6 +12,7 @@ pub mod metered;
 pub mod partition;
 pub mod threads;
 mod wait;
+pub mod watch;
 pub mod world;
 
 pub use cells::Cells;

@@ -127,6 +127,10 @@ impl Comm for Metered<'_> {
         self.inner.abort(code)
     }
 
+    fn asked_to_stop(&self) -> usize {
+        self.inner.asked_to_stop()
+    }
+
     fn raw(&self) -> Option<RawComm> {
         self.inner.raw()
     }

@@ -5,7 +5,8 @@
 //! that posts them.
 
 use crate::comm::{Comm, Exchange, Message};
-use crate::wait::wait_until;
+use crate::wait::Wait;
+use crate::watch::{self, blocking};
 use mpi::collective::SystemOperation;
 use mpi::environment::Universe;
 use mpi::ffi;
@@ -55,11 +56,12 @@ impl World {
             unsafe { std::env::set_var(YIELD_WHEN_IDLE, "1") };
         }
         let (universe, threading) = mpi::initialize_with_threading(mpi::Threading::Funneled)?;
-        (threading >= mpi::Threading::Funneled).then(|| World {
-            comm: universe.world(),
-            scatters: AtomicUsize::new(0),
-            _universe: universe,
-        })
+        if threading < mpi::Threading::Funneled {
+            return None;
+        }
+        let comm = universe.world();
+        watch::adopt_thread(comm.rank() as usize);
+        Some(World { comm, scatters: AtomicUsize::new(0), _universe: universe })
     }
 
     fn handle(&self) -> ffi::MPI_Comm {
@@ -77,23 +79,24 @@ impl Comm for World {
     }
 
     fn barrier(&self) {
-        self.comm.barrier();
+        blocking(&"a barrier", || self.comm.barrier());
     }
 
     fn broadcast(&self, root: usize, bytes: &mut Vec<u8>) {
         let root = self.comm.process_at_rank(root as i32);
         let mut length = bytes.len() as u64;
-        root.broadcast_into(&mut length);
+        blocking(&"a broadcast", || root.broadcast_into(&mut length));
         bytes.resize(length as usize, 0);
         // MPI counts with a C int: long messages go in pieces.
         for piece in bytes.chunks_mut(1 << 30) {
-            root.broadcast_into(piece);
+            blocking(&"a broadcast", || root.broadcast_into(piece));
         }
     }
 
     fn all_gather(&self, bytes: &[u8]) -> Vec<Vec<u8>> {
         let mut lengths = vec![0i32; self.size()];
-        self.comm.all_gather_into(&count(bytes.len()), &mut lengths[..]);
+        let length = count(bytes.len());
+        blocking(&"a gathering", || self.comm.all_gather_into(&length, &mut lengths[..]));
         let displacements: Vec<i32> = lengths
             .iter()
             .scan(0, |sum, &length| {
@@ -110,19 +113,19 @@ impl Comm for World {
         let mut all = Vec::with_capacity(std::cmp::max(total, 1));
         all.resize(total, 0u8);
         let mut target = mpi::datatype::PartitionMut::new(&mut all[..], &lengths[..], &displacements[..]);
-        self.comm.all_gather_varcount_into(&sent[..], &mut target);
+        blocking(&"a gathering", || self.comm.all_gather_varcount_into(&sent[..], &mut target));
         let cut = |(&start, &length): (&i32, &i32)| all[start as usize..(start + length) as usize].to_vec();
         displacements.iter().zip(&lengths).map(cut).collect()
     }
 
     fn max_f64(&self, values: &mut [f64]) {
         let sent: Vec<f64> = values.iter().map(|&v| if v.is_nan() { f64::INFINITY } else { v }).collect();
-        self.comm.all_reduce_into(&sent[..], values, SystemOperation::max());
+        blocking(&"a maximum", || self.comm.all_reduce_into(&sent[..], values, SystemOperation::max()));
     }
 
     fn sum_i64(&self, values: &mut [i64]) {
         let sent = values.to_vec();
-        self.comm.all_reduce_into(&sent[..], values, SystemOperation::sum());
+        blocking(&"a sum", || self.comm.all_reduce_into(&sent[..], values, SystemOperation::sum()));
     }
 
     fn scatter(&self, outgoing: Vec<(usize, Vec<u8>)>) -> Vec<(usize, Vec<u8>)> {
@@ -152,14 +155,18 @@ impl Comm for World {
         partners.sort_unstable();
         let mut arrived = Vec::with_capacity(partners.len());
         for rank in partners {
-            wait_until(|| {
-                let message = receive_if_any(self.handle(), rank as c_int, TAG_SWAP);
-                let is_there = message.is_some();
-                arrived.extend(message);
-                is_there
-            });
+            let mut wait = Wait::default();
+            let message = loop {
+                if let Some(message) = receive_if_any(self.handle(), rank as c_int, TAG_SWAP) {
+                    break message;
+                }
+                if wait.pause() {
+                    watch::judge(wait.waited(), || format!("a message of rank {rank}"));
+                }
+            };
+            arrived.push(message);
         }
-        wait_until(|| are_complete(&mut sends));
+        complete(&mut sends, |late| taken_by(outgoing.iter().map(|(rank, _)| *rank), late));
         arrived
     }
 
@@ -216,7 +223,20 @@ impl Comm for World {
 
     fn finish(&self, exchange: &mut Exchange) {
         if exchange.under_way {
-            wait_until(|| are_complete(&mut exchange.requests));
+            let mut requests = std::mem::take(&mut exchange.requests);
+            let (outgoing, incoming) = exchange.buffers();
+            // In the order in which they were posted.
+            complete(&mut requests, |late| {
+                let (not_here, not_there) = late.split_at(incoming.len());
+                let list = |messages: &[Message], late: &[bool]| {
+                    ranks_of(messages.iter().map(|message| message.rank), late)
+                };
+                match list(incoming, not_here) {
+                    Some(ranks) => format!("velocities of {ranks}"),
+                    None => taken_by(outgoing.iter().map(|message| message.rank), not_there),
+                }
+            });
+            exchange.requests = requests;
             exchange.under_way = false;
         }
     }
@@ -225,9 +245,52 @@ impl Comm for World {
         self.comm.abort(code)
     }
 
+    fn asked_to_stop(&self) -> usize {
+        watch::signal()
+    }
+
     fn raw(&self) -> Option<RawComm> {
         Some(self.handle())
     }
+}
+
+/// Waits until all of these messages have been sent or received. `whom` says, from which of them are late,
+/// whom the rank waits for.
+fn complete(requests: &mut [ffi::MPI_Request], whom: impl Fn(&[bool]) -> String) {
+    let mut wait = Wait::default();
+    while !are_complete(requests) {
+        if wait.pause() {
+            watch::judge(wait.waited(), || whom(&late(requests)));
+        }
+    }
+}
+
+/// Which of these messages have not been sent or received.
+fn late(requests: &[ffi::MPI_Request]) -> Vec<bool> {
+    let is_late = |request: &ffi::MPI_Request| {
+        let mut done: c_int = 0;
+        // SAFETY: posted by this rank, or null; the request stays as it is.
+        unsafe { ffi::MPI_Request_get_status(*request, &mut done, ffi::RSMPI_STATUS_IGNORE) };
+        done == 0
+    };
+    requests.iter().map(is_late).collect()
+}
+
+/// The ranks of late messages, at most some of them; none if there are none.
+fn ranks_of(ranks: impl Iterator<Item = usize>, late: &[bool]) -> Option<String> {
+    const SHOWN: usize = 8;
+    let all: Vec<String> =
+        ranks.zip(late).filter(|(_, late)| **late).map(|(rank, _)| rank.to_string()).collect();
+    let more = all.len().saturating_sub(SHOWN);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let word = if all.len() == 1 { "rank" } else { "ranks" };
+    (!all.is_empty()).then(|| format!("{word} {}{more}", all[..all.len().min(SHOWN)].join(", ")))
+}
+
+/// Who has not taken what was sent.
+fn taken_by(ranks: impl Iterator<Item = usize>, late: &[bool]) -> String {
+    let ranks = ranks_of(ranks, late).unwrap_or_else(|| "other ranks".into());
+    format!("{ranks} to take a message")
 }
 
 /// Whether all of these messages have been sent or received. Completed requests become null requests, which
@@ -271,11 +334,12 @@ fn scatter_by_consensus(
     let mut barrier: Option<ffi::MPI_Request> = None;
     // SAFETY: a constant of the MPI library.
     let any = unsafe { ffi::RSMPI_ANY_SOURCE };
-    wait_until(|| {
+    let mut wait = Wait::default();
+    loop {
         while let Some(message) = receive_if_any(comm, any, tag) {
             arrived.push(message);
         }
-        match &mut barrier {
+        let is_over = match &mut barrier {
             None if are_complete(&mut sends) => {
                 let mut request = MaybeUninit::uninit();
                 // SAFETY: the barrier is waited for below; the call fills `request`.
@@ -287,8 +351,17 @@ fn scatter_by_consensus(
             }
             None => false,
             Some(request) => are_complete(std::slice::from_mut(request)),
+        };
+        if is_over {
+            break;
         }
-    });
+        if wait.pause() {
+            watch::judge(wait.waited(), || match barrier {
+                None => taken_by(outgoing.iter().map(|(rank, _)| *rank), &late(&sends)),
+                Some(_) => "all ranks to take the messages of an exchange".into(),
+            });
+        }
+    }
     arrived.sort_by_key(|(rank, _)| *rank);
     arrived
 }

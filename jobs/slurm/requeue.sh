@@ -16,7 +16,7 @@ case=${1:?which case? sbatch jobs/slurm/requeue.sh CASE}
 shift
 # Not with the number of the job: the same place each time.
 out=${BRECCIA_OUT:-${SCRATCH:-out}/$(basename "$case" .toml)}
-srun --cpu-bind=cores "${BRECCIA:-target/release/breccia}" run "$case" --out "$out" --threads "$SLURM_CPUS_PER_TASK" --restart auto "$@"
+srun --kill-on-bad-exit=1 --cpu-bind=cores "${BRECCIA:-target/release/breccia}" run "$case" --out "$out" --threads "$SLURM_CPUS_PER_TASK" --restart auto "$@"
 code=$?
 # 138 is 128 + SIGUSR1: stopped with a checkpoint (docs/running.md).
 if [ "$code" = 138 ]; then

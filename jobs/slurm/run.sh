@@ -10,4 +10,4 @@ set -euo pipefail
 case=${1:?which case? sbatch jobs/slurm/run.sh CASE}
 shift
 out=${BRECCIA_OUT:-${SCRATCH:-out}/$(basename "$case" .toml)-$SLURM_JOB_ID}
-srun --cpu-bind=cores "${BRECCIA:-target/release/breccia}" run "$case" --out "$out" --threads "$SLURM_CPUS_PER_TASK" "$@"
+srun --kill-on-bad-exit=1 --cpu-bind=cores "${BRECCIA:-target/release/breccia}" run "$case" --out "$out" --threads "$SLURM_CPUS_PER_TASK" "$@"

@@ -16,12 +16,12 @@ for ((n = 1; n <= most; n *= 2)); do ranks+=("$n"); done
 python=python3
 [ -x .venv/bin/python ] && python=.venv/bin/python
 out=${BRECCIA_OUT:-${SCRATCH:-out}/scaling-$SLURM_JOB_ID}
-launch="srun --cpu-bind=cores"
+launch="srun --kill-on-bad-exit=1 --cpu-bind=cores"
 if [ "$kind" = weak ]; then
   "$python" jobs/scaling-study.py --weak --case inputs/mixed-spheres.toml --grow parameters.spheres=100000 --ranks "${ranks[@]}" \
     --steps 100 --mpirun "$launch" --out "$out"
 else
   # The stones come to rest first, once.
-  [ -f "$out/rest/final.h5" ] || srun --cpu-bind=cores target/release/breccia run inputs/scaling.toml --out "$out/rest"
+  [ -f "$out/rest/final.h5" ] || srun --kill-on-bad-exit=1 --cpu-bind=cores target/release/breccia run inputs/scaling.toml --out "$out/rest"
   "$python" jobs/scaling-study.py --case inputs/scaling.toml --restart "$out/rest/final.h5" --ranks "${ranks[@]}" --mpirun "$launch" --out "$out"
 fi

@@ -13,5 +13,5 @@ key=${2:?which key?}
 values=("${@:3}")
 value=${values[$SLURM_ARRAY_TASK_ID]:?the array has more entries than there are values}
 out=${BRECCIA_OUT:-${SCRATCH:-out}/$(basename "$case" .toml)}-$SLURM_ARRAY_TASK_ID
-srun --cpu-bind=cores "${BRECCIA:-target/release/breccia}" run "$case" --set "$key=$value" --out "$out" \
+srun --kill-on-bad-exit=1 --cpu-bind=cores "${BRECCIA:-target/release/breccia}" run "$case" --set "$key=$value" --out "$out" \
   --threads "$SLURM_CPUS_PER_TASK" --restart auto

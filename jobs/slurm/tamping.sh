@@ -16,7 +16,7 @@ out=${BRECCIA_OUT:-${SCRATCH:-out}/tamping}
 
 # 138 is 128 + SIGUSR1: stopped with a checkpoint (docs/running.md).
 stage() {
-  srun --cpu-bind=cores "$breccia" run "inputs/tamping/$1.toml" --out "$out/$1" --restart auto --threads "$SLURM_CPUS_PER_TASK" "${@:2}"
+  srun --kill-on-bad-exit=1 --cpu-bind=cores "$breccia" run "inputs/tamping/$1.toml" --out "$out/$1" --restart auto --threads "$SLURM_CPUS_PER_TASK" "${@:2}"
   local code=$?
   if [ "$code" -eq 138 ]; then
     scontrol requeue "$SLURM_JOB_ID"

@@ -19,6 +19,11 @@ pub struct Ranks<'c> {
     has_hubs: bool,
     /// Shared bodies, if their copies are to be compared.
     replicas: Option<Vec<Replica>>,
+    /// The largest number of a signal by which a rank was asked to stop, as of the last reduction: the same
+    /// on every rank.
+    stop: usize,
+    /// Whether this solve may be broken off.
+    can_stop: bool,
 }
 
 /// A shared body as its copies are compared: by the owner, who gets all others.
@@ -48,7 +53,18 @@ impl<'c> Ranks<'c> {
     ) -> Self {
         let replica = |body: &SharedBody| Replica::new(body.slot, body.id, own, halo);
         let replicas = verify.then(|| plan.shared.bodies.iter().map(replica).collect());
-        Self { comm, plan, hub: HubExchange::default(), has_hubs, replicas }
+        let hub = HubExchange::default();
+        Self { comm, plan, hub, has_hubs, replicas, stop: 0, can_stop: false }
+    }
+
+    /// From now on a signal breaks the solve off; or no longer.
+    pub fn let_stop(&mut self, can_stop: bool) {
+        self.can_stop = can_stop;
+    }
+
+    /// The signal that has broken the solve off.
+    pub fn stopped_by(&self) -> Option<usize> {
+        (self.can_stop && self.stop > 0).then_some(self.stop)
     }
 
     /// The other ranks that use the velocity of a shared body.
@@ -154,8 +170,13 @@ impl Interface for Ranks<'_> {
             Sums::Exact(sums) => ExactSum::reduce(&mut sums[..], self.comm),
             Sums::Rounded(sums) => GridSum::reduce(sums, self.comm),
         }
-        let mut worst = [partial.worst_velocity];
+        let mut worst = [partial.worst_velocity, self.comm.asked_to_stop() as f64];
         self.comm.max_f64(&mut worst);
         partial.worst_velocity = worst[0];
+        self.stop = worst[1] as usize;
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stopped_by().is_some()
     }
 }

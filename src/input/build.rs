@@ -210,6 +210,7 @@ fn read_simulation(table: &TableReader) -> Option<Simulation> {
     let duration = table.number("duration");
     let start_time = table.number("start_time");
     let scheme = read_scheme(table);
+    let maximum_speed = table.number("maximum_speed");
     let gravity = table.field("gravity").and_then(|field| field.formulas());
     if let (Some(time_step), Some(duration), Some(start_time)) = (time_step, duration, start_time) {
         if duration / time_step > MAXIMUM_STEPS {
@@ -241,6 +242,7 @@ fn read_simulation(table: &TableReader) -> Option<Simulation> {
         start_time: start_time?,
         scheme: scheme?,
         gravity: gravity?,
+        maximum_speed,
     })
 }
 

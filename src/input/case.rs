@@ -61,6 +61,8 @@ pub struct Simulation {
     pub scheme: Scheme,
     /// Of t, m/s².
     pub gravity: VectorFormula,
+    /// Beyond which a run has exploded, m/s; by the scales of the case if none.
+    pub maximum_speed: Option<f64>,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -217,6 +217,15 @@ static SIMULATION: Section = plain(
             Default("[0.0, 0.0, -9.81]"),
             "Acceleration of every free body; may change with time, for instance to tilt a box.",
         ),
+        key(
+            "maximum_speed",
+            Kind::Number(Range::POSITIVE),
+            "m/s",
+            Optional(
+                "ten times what the scales of the case allow: through the whole scene in one step, the fastest body at the start, a free fall as long as the run",
+            ),
+            "A run in which a body or its surface gets faster has exploded: it ends before that step is taken, with a checkpoint.",
+        ),
     ],
 );
 

@@ -17,6 +17,11 @@ pub enum OutputError {
     OtherRank { path: PathBuf, action: String, rank: usize },
     #[error("{}: not written: {needed} bytes may be needed, the disk has {free}", path.display())]
     DiskFull { path: PathBuf, needed: u64, free: u64 },
+    #[error(
+        "{}: not written: it may grow to {needed} bytes, and the system allows files of {limit} (`ulimit -f`)",
+        path.display()
+    )]
+    FileLimit { path: PathBuf, needed: u64, limit: u64 },
     #[error("{}: {ranks} ranks that do not share an MPI communicator cannot write one file", path.display())]
     NoMpi { path: PathBuf, ranks: usize },
     /// The caller gave values that do not fit the file's columns.

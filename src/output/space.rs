@@ -32,6 +32,16 @@ pub(super) fn require_here(path: &Path, bytes: u64) -> Result<(), OutputError> {
     if free < needed {
         return Err(OutputError::DiskFull { path: path.to_path_buf(), needed, free });
     }
+    within_limit(path, needed, rustix::process::getrlimit(rustix::process::Resource::Fsize).current)
+}
+
+/// The largest file that the system allows this process; none is no limit.
+fn within_limit(path: &Path, more: u64, limit: Option<u64>) -> Result<(), OutputError> {
+    let Some(limit) = limit else { return Ok(()) };
+    let needed = std::fs::metadata(path).map_or(0, |file| file.len()).saturating_add(more);
+    if needed > limit {
+        return Err(OutputError::FileLimit { path: path.to_path_buf(), needed, limit });
+    }
     Ok(())
 }
 
@@ -47,5 +57,14 @@ mod tests {
         let error = require(&Solo, &path, u64::MAX / 2).unwrap_err();
         assert!(matches!(error, OutputError::DiskFull { .. }));
         assert!(error.to_string().contains("anything.h5"));
+    }
+
+    #[test]
+    fn a_file_stays_within_what_the_system_allows() {
+        let path = std::env::temp_dir().join("anything.h5");
+        within_limit(&path, u64::MAX, None).unwrap();
+        within_limit(&path, 1 << 20, Some(1 << 30)).unwrap();
+        let error = within_limit(&path, 1 << 30, Some(1 << 20)).unwrap_err();
+        assert!(error.to_string().contains("ulimit"), "{error}");
     }
 }

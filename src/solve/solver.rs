@@ -136,6 +136,11 @@ pub trait Interface {
 
     /// Adds the residual terms of all ranks.
     fn reduce(&mut self, partial: &mut Partial);
+
+    /// Whether the solve is to be broken off, as of the last `reduce`: the same on every rank.
+    fn is_stopped(&self) -> bool {
+        false
+    }
 }
 
 /// One rank, and no machine that touches a body.
@@ -199,7 +204,8 @@ fn sweep_until(
     loop {
         let mut residual = ruler.read(&sweep, interface);
         let converged = residual.natural_map <= options.tolerance;
-        if converged || sweeps >= options.maximum_sweeps || residual.natural_map.is_nan() {
+        let is_over = sweeps >= options.maximum_sweeps || interface.is_stopped();
+        if converged || is_over || residual.natural_map.is_nan() {
             if let Between::Momentum(momentum) = &between
                 && !converged
                 && momentum.go_back(&mut sweep, residual.natural_map)

@@ -11,6 +11,8 @@ pub mod observe;
 pub mod reach;
 pub mod region;
 pub mod results;
+mod speed;
+mod start;
 #[cfg(test)]
 mod tests;
 pub mod timers;
@@ -28,7 +30,7 @@ pub use world::{Territory, World};
 use crate::exchange::{balance, halo, whole};
 use crate::geometry::Aabb;
 use crate::machine::SavedMachine;
-use crate::scene::{Physics, Scene, State};
+use crate::scene::{BodyId, Physics, Scene, State};
 use crate::solve::{self, Inertia, Residual, Solution, Twist};
 use assemble::TakesPart;
 use contacts::{Pipeline, Query};
@@ -39,6 +41,7 @@ use decomposition::{Comm, ExactSum, Partition};
 use integrate::{Integrator, Moved};
 use results::{Counts, Results};
 use serde::{Deserialize, Serialize};
+use start::Start;
 
 /// What happened in a step: the same on every rank.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -72,6 +75,12 @@ pub enum StepError {
     },
     #[error("the contact problem cannot be solved by this method: {problem}")]
     Solver { problem: String },
+    /// The state is that of the start of the step.
+    #[error("stopped by signal {signal} during the solve")]
+    Stopped { signal: usize },
+    /// The state is that of the start of the step.
+    #[error("body {} would move at {speed}", body.0)]
+    TooFast { body: BodyId, speed: String },
 }
 
 /// A world with everything needed to step it.
@@ -93,6 +102,10 @@ pub struct Stepper<'c> {
     /// Whether the next step is to keep its contact problem.
     dump_due: bool,
     dump: Option<Dump>,
+    /// Of the step under way, if it may be broken off.
+    start: Option<Start>,
+    /// Beyond which a step is not taken, m/s.
+    speed_limit: Option<f64>,
 }
 
 /// All that a step changes and the next ones depend on, of this rank: to try a step and take it back.
@@ -143,11 +156,28 @@ impl<'c> Stepper<'c> {
             contacts: Vec::new(),
             dump_due: false,
             dump: None,
+            start: None,
+            speed_limit: None,
         }
     }
 
-    /// Algorithm 1. Collective.
+    /// Algorithm 1. Collective. After [`StepError::Stopped`] and [`StepError::TooFast`] the state is that
+    /// before the step.
     pub fn step(&mut self) -> Result<StepReport, StepError> {
+        if let Some(start) = &mut self.start {
+            start.remember(&self.world);
+        }
+        let made = self.make_step();
+        match (&self.start, made) {
+            (Some(start), Err(broken @ (StepError::Stopped { .. } | StepError::TooFast { .. }))) => {
+                start.put_back(&mut self.world)?;
+                Err(broken)
+            }
+            (_, made) => made,
+        }
+    }
+
+    fn make_step(&mut self) -> Result<StepReport, StepError> {
         let free = self.predict()?; // (29), (16)–(27), v_free of (28)
         let Self { world, pipeline, territory, timers, .. } = self;
         let query = query(world, &*self.integrator);
@@ -157,6 +187,10 @@ impl<'c> Stepper<'c> {
         let solved =
             timers.time(Phase::Solve, territory.comm, || self.coupling.solve(&mut contacts, &self.options)); // (33)
         let mut solved = solved?;
+        if let Some(limit) = self.speed_limit {
+            let limits = speed::Limits { speed: limit, duration: world.physics.time_step };
+            speed::check(&world.scene.state.grains, &solved.solution.velocities, &limits, territory.comm)?;
+        } // up to here a step can be put back from `Start`
         if std::mem::take(&mut self.dump_due) {
             let whole = whole::gather(&contacts.share(), Some(&solved.solution), territory.comm);
             self.dump = whole.map(|whole| whole.dump());
@@ -315,6 +349,22 @@ impl Stepper<'_> {
     /// differ. Slow: for tests.
     pub fn verify_copies(&mut self) {
         self.territory.verify = true;
+    }
+
+    /// From now on a signal breaks a step off where its residual is measured. All ranks ask alike.
+    pub fn let_stop(&mut self) {
+        self.start = Some(Start::default());
+    }
+
+    /// From now on a step that would leave a body faster than this, m/s, is not taken. All ranks ask alike,
+    /// after [`let_stop`](Self::let_stop).
+    pub fn set_speed_limit(&mut self, limit: f64) {
+        self.speed_limit = Some(limit);
+    }
+
+    /// m/s, if there is one.
+    pub fn speed_limit(&self) -> Option<f64> {
+        self.speed_limit
     }
 
     /// Lets the next step keep its contact problem. All ranks ask alike.

@@ -32,19 +32,19 @@ impl Phase {
         Phase::Migrate,
     ];
 
+    const NAMES: [&'static str; Phase::ALL.len()] = [
+        "machine", "predict", "halo", "detect", "assemble", "colour", "solve", "correct", "finish", "migrate",
+    ];
+
     pub fn name(self) -> &'static str {
-        match self {
-            Phase::Machine => "machine",
-            Phase::Predict => "predict",
-            Phase::Halo => "halo",
-            Phase::Detect => "detect",
-            Phase::Assemble => "assemble",
-            Phase::Colour => "colour",
-            Phase::Solve => "solve",
-            Phase::Correct => "correct",
-            Phase::Finish => "finish",
-            Phase::Migrate => "migrate",
-        }
+        Self::NAMES[self as usize]
+    }
+
+    /// For a rank that has to say where it waited.
+    fn announce(self) {
+        const { assert!(Phase::ALL.len() == Phase::Migrate as usize + 1) };
+        static PLACES: [&str; Phase::ALL.len()] = Phase::NAMES;
+        decomposition::watch::set_place(&PLACES[self as usize]);
     }
 }
 
@@ -63,6 +63,7 @@ pub struct Timers {
 
 impl Timers {
     pub fn time<R>(&mut self, phase: Phase, comm: &dyn Comm, work: impl FnOnce() -> R) -> R {
+        phase.announce();
         let (start, before) = (Instant::now(), comm.traffic());
         let result = work();
         let cost = &mut self.costs[phase as usize];

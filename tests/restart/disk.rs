@@ -62,6 +62,35 @@ fn a_full_disk_ends_a_run_that_can_go_on_later() {
     assert!(words.contains(&undisturbed()), "{words}");
 }
 
+/// A file that the system does not allow to grow ends the run like a full disk does, on one rank and on two,
+/// and is no reason for the system to kill it.
+#[test]
+fn a_file_beyond_its_limit_ends_a_run_that_can_go_on_later() {
+    let large = ["output.sphere_refinement=3", "output.precision=f64", "output.compression=0"];
+    let large: Vec<&str> = large.iter().flat_map(|setting| ["--set", setting]).collect();
+    let expected = undisturbed();
+    for ranks in [1, 2] {
+        let out = Out::new(&format!("limited-{ranks}"));
+        let run = out.command(ranks, 200, &large);
+        // In units of 1024 bytes.
+        let mut limited = Command::new("bash");
+        limited
+            .args(["-c", "ulimit -f 80000; exec \"$@\"", "limited"])
+            .arg(run.get_program())
+            .args(run.get_args());
+        for (name, value) in run.get_envs() {
+            limited.env(name, value.unwrap_or_default());
+        }
+        let output = limited.stdin(Stdio::null()).output().expect("bash starts");
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(4), "{words}");
+        assert!(words.contains("bodies.vtkhdf: not written") && words.contains("ulimit -f"), "{words}");
+        assert!(!out.checkpoints().is_empty(), "there is a checkpoint from before");
+        out.finish(ranks, 200, &[&large[..], &["--restart", "latest"]].concat());
+        assert_eq!(out.results().digest, expected, "{ranks} ranks");
+    }
+}
+
 #[test]
 fn a_run_may_go_on_without_pictures() {
     let script = r#"

@@ -6,6 +6,8 @@ mod cases;
 mod damage;
 mod disk;
 mod kills;
+mod pairs;
 mod runs;
+mod signals;
 #[path = "../support/mod.rs"]
 mod support;

@@ -102,6 +102,13 @@ impl Out {
 
     /// The same in the background, of one rank without mpirun or of several with it.
     pub fn start(&self, ranks: usize, steps: u64, more: &[&str]) -> Child {
+        let mut command = self.command(ranks, steps, more);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.spawn().expect("the program starts")
+    }
+
+    /// What starts it.
+    pub fn command(&self, ranks: usize, steps: u64, more: &[&str]) -> Command {
         let binary = env!("CARGO_BIN_EXE_breccia");
         let mut command = if ranks == 1 { Command::new(binary) } else { Command::new("mpirun") };
         if ranks > 1 {
@@ -117,11 +124,8 @@ impl Out {
             .args(more)
             .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
             .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
-            .env("OMPI_MCA_mpi_yield_when_idle", "1")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        command.spawn().expect("the program starts")
+            .env("OMPI_MCA_mpi_yield_when_idle", "1");
+        command
     }
 
     pub fn results(&self) -> Results {

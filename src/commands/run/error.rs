@@ -1,5 +1,6 @@
 //! How a run can end before its time, and the exit code of each.
 
+use super::lock::Holder;
 use crate::output::OutputError;
 use crate::setup::SetupError;
 use crate::step::StepError;
@@ -37,6 +38,17 @@ pub enum RunError {
         directory.display()
     )]
     Unfinished { directory: PathBuf, step: u64 },
+    #[error(
+        "another run works in {}: {holder}\n  \
+         this one ends without having touched anything; if that run is gone for sure, remove {}",
+        path.parent().unwrap_or(path).display(),
+        path.display()
+    )]
+    InUse {
+        /// Of the lock.
+        path: PathBuf,
+        holder: Box<Holder>,
+    },
     #[error("{} has no checkpoint; begin without --restart, or with --restart auto", directory.display())]
     NoCheckpoint { directory: PathBuf },
     #[error(
@@ -57,11 +69,18 @@ pub enum RunError {
     #[error("{} does not say which case it is of; allow this with --changed-case", path.display())]
     UnknownCase { path: PathBuf },
     #[error(
-        "step {step} (t = {time:?} s): the position or velocity of {body} is not a finite number any more\n  \
-         pictures and series up to the step before are in {}; a smaller time step may help",
+        "step {step} (t = {time:?} s): {body} would move at {speed}, beyond the {limit:.3e} m/s of \
+         simulation.maximum_speed: the run has exploded\n  \
+         {saved}; a smaller time step, softer springs or a larger bound may help"
+    )]
+    TooFast { step: u64, time: f64, body: String, speed: String, limit: f64, saved: String },
+    #[error(
+        "step {step} (t = {time:?} s): {body} moves faster than the {limit:.3e} m/s of simulation.maximum_speed, or \
+         its velocity is not a finite number: the run has exploded\n  \
+         pictures, series and checkpoints up to the step before are in {}; a smaller time step or softer springs may help",
         directory.display()
     )]
-    NotFinite { step: u64, time: f64, body: String, directory: PathBuf },
+    MachineTooFast { step: u64, time: f64, body: String, limit: f64, directory: PathBuf },
     #[error(
         "step {step} (t = {time:?} s): {}{source}",
         place.as_ref().map_or(String::new(), |place| format!("{place}: "))
@@ -97,8 +116,9 @@ impl RunError {
             | RunError::UnknownCase { .. }
             | RunError::NoStart { .. } => 1,
             RunError::Options(_) => 2,
-            RunError::NotFinite { .. } | RunError::Step { .. } => 3,
+            RunError::TooFast { .. } | RunError::MachineTooFast { .. } | RunError::Step { .. } => 3,
             RunError::Output(_) | RunError::Io { .. } => 4,
+            RunError::InUse { .. } => 5,
             RunError::OtherRank { code, .. } => *code,
         }
     }

@@ -2,6 +2,7 @@
 //! the scene is built, and the steps are made.
 
 use super::error::RunError;
+use super::lock::Lock;
 use super::{Ending, Log, Options, Restart};
 use crate::input::{Case, read_case_with};
 use crate::setup::{self, SetupError};
@@ -51,6 +52,8 @@ fn run_after(
     job.opening.iter().for_each(|line| log.say(line));
     log.say(&format!("{}: {}", job.case.display(), case.title));
     case.warnings.iter().for_each(|warning| log.say(&format!("warning: {warning}")));
+    // Held to the end of the run, whichever it is.
+    let _lock = Lock::take(&options.directory, comm, log)?;
     let found = super::find(&case, &options, comm, log)?;
     let setup = match &found {
         Some(found) => setup::resume(&case, &found.state, comm)?,

@@ -6,7 +6,9 @@ mod describe;
 pub mod dump;
 mod error;
 mod files;
+mod guard;
 mod job;
+mod lock;
 mod phases;
 mod progress;
 mod restart;
@@ -14,6 +16,7 @@ mod series;
 mod signals;
 mod statistics;
 mod summary;
+mod time_limit;
 
 pub use describe::describe;
 pub use error::RunError;
@@ -26,18 +29,18 @@ pub use series::series_markdown;
 pub use signals::Signal;
 pub use statistics::{Spread, Statistics, Worst};
 pub use summary::{Identity, Status, Summary};
+pub use time_limit::parse_duration;
 
 use crate::input::{Case, OnWriteError};
-use crate::scene::Body;
 use crate::setup::{Inventory, Setup};
 use crate::step::{Cost, Observation, StepError, StepReport, Stepper};
-use decomposition::Comm;
+use decomposition::{Comm, watch};
 use error::agree;
 use files::{Account, Files, Frames, OldFiles};
 use progress::Progress;
-use signals::Signals;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use time_limit::TimeLimit;
 
 /// What the command line says about a run.
 #[derive(Clone, Debug)]
@@ -65,6 +68,8 @@ pub struct Options {
     pub verify: bool,
     /// When the program began.
     pub begun: Instant,
+    /// When the program has to have ended.
+    pub ends_by: Option<Instant>,
 }
 
 /// How a run that did not fail has ended.
@@ -72,6 +77,19 @@ pub struct Options {
 pub enum Ending {
     Finished,
     Stopped(Signal),
+    /// The time that the command line allows is nearly over.
+    OutOfTime,
+}
+
+impl Ending {
+    /// What the process returns; `breccia run --help` lists them.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Ending::Finished => 0,
+            Ending::Stopped(signal) => signal.exit_code(),
+            Ending::OutOfTime => 6,
+        }
+    }
 }
 
 /// Collective: an error if there are ranks with another program or another case.
@@ -107,6 +125,10 @@ pub fn run(
         return Ok(Ending::Finished);
     }
     dump::check(&options.dump_problems, setup.scene.state.step, last_step)?;
+    let listen =
+        |source| RunError::Io { path: options.directory.clone(), action: "listen to signals for", source };
+    // Before the summary says that a run is under way.
+    agree(comm, signals::listen().map_err(listen))?;
     prepare_directory(case, options, continued, comm, log)?;
     let Setup { scene, machines, physics, solver, decomposition, inventory } = setup;
     let files = match continued {
@@ -118,15 +140,13 @@ pub fn run(
     };
     let statistics = found.map(|found| files::statistics_at(&found.state)).transpose()?.flatten();
     let mut stepper = Stepper::with_machines(scene, machines, physics, solver, decomposition, comm);
+    stepper.let_stop();
+    stepper.set_speed_limit(guard::speed_limit(case, &stepper, comm));
     stepper.set_regions(case.regions.iter().map(|region| region.bounds).collect());
     if options.verify {
         stepper.verify_copies();
     }
     let seconds_setup = options.begun.elapsed().as_secs_f64();
-    let signals = Signals::listen();
-    let directory = options.directory.clone();
-    let listen = |source| RunError::Io { path: directory, action: "listen to signals for", source };
-    let signals = agree(comm, signals.map_err(listen))?;
     let first_step = stepper.scene().state.step;
     describe::opening(log, case, &inventory, last_step - first_step.min(last_step));
     let progress = Progress::new(first_step, last_step);
@@ -138,7 +158,6 @@ pub fn run(
         inventory,
         stepper,
         files,
-        signals,
         progress,
         last_step,
         restarted_from: found.map(|_| first_step),
@@ -147,6 +166,7 @@ pub fn run(
         row_failure: None,
         rows_wait: false,
         saved: Instant::now(),
+        limit: TimeLimit::new(options.ends_by),
         // Of a checkpoint at the very end nothing is left to be done but to name it.
         digest: continued.filter(|_| first_step == last_step).and_then(|found| found.state.digest()),
         output_seconds: 0.0,
@@ -257,9 +277,10 @@ fn identity(case: &Case, options: &Options, comm: &dyn Comm, status: Status) -> 
 
 /// What all ranks know at the end of a step.
 struct Verdict {
-    signal: Option<Signal>,
-    /// The lowest id of a body that is nowhere any more.
-    lost: Option<u64>,
+    /// Why the run is to end here.
+    stop: Option<Ending>,
+    /// A body of a machine that is too fast, or nowhere any more.
+    lost: Option<guard::MachineBody>,
     /// Rank 0 could not write a row of the series.
     row_failed: bool,
     show: bool,
@@ -275,7 +296,6 @@ struct Run<'a> {
     inventory: Inventory,
     stepper: Stepper<'a>,
     files: Files<'a>,
-    signals: Signals,
     progress: Progress,
     last_step: u64,
     restarted_from: Option<u64>,
@@ -287,6 +307,7 @@ struct Run<'a> {
     rows_wait: bool,
     /// When the last checkpoint was written.
     saved: Instant,
+    limit: TimeLimit,
     /// Of `final.h5`.
     digest: Option<String>,
     output_seconds: f64,
@@ -300,7 +321,7 @@ impl Run<'_> {
         let Run { case, options, comm, log, inventory, stepper, files, statistics, digest, .. } = self;
         let collective_output = files.was_collective();
         // Whatever has failed, the other files are closed whole.
-        let closed = files.close().map_err(RunError::from);
+        let closed = watch::writing(|| files.close()).map_err(RunError::from);
         let closed = agree(comm, self.row_failure.map_or(Ok(()), Err).and(closed));
         let outcome = outcome.and_then(|ending| closed.map(|()| ending));
 
@@ -357,7 +378,11 @@ impl Run<'_> {
                 self.stepper.keep_problem();
             }
             let begun = Instant::now();
-            let report = self.stepper.step().map_err(|source| self.failed(source))?;
+            let report = match self.stepper.step() {
+                Err(StepError::Stopped { signal }) => return self.broken_off(signal),
+                Err(StepError::TooFast { body, speed }) => return Err(self.exploded(body, speed)),
+                made => made.map_err(|source| self.failed(source))?,
+            };
             self.step_seconds += begun.elapsed().as_secs_f64();
             if self.options.dump_problems.contains(&step) {
                 let directory = &self.options.directory;
@@ -368,8 +393,8 @@ impl Run<'_> {
             self.statistics.add(&report);
             self.observed = None;
             let verdict = self.agree_on_step(&report);
-            if let Some(id) = verdict.lost {
-                return Err(self.lost(id, &report));
+            if let Some(lost) = verdict.lost {
+                return Err(self.lost(lost, &report));
             }
             if verdict.row_failed {
                 let own = self.row_failure.take().map_or(Ok(()), Err);
@@ -385,11 +410,8 @@ impl Run<'_> {
             if report.step == self.last_step {
                 break; // in any case: the end is saved below, with its last picture
             }
-            if let Some(signal) = verdict.signal {
-                self.log.say(&format!("{}: ending after step {}", signal.name(), report.step));
-                self.save(None)?;
-                self.files.name_final(report.step)?;
-                return Ok(Ending::Stopped(signal));
+            if let Some(ending) = verdict.stop {
+                return self.end_early(ending, "");
             }
             if verdict.save || self.is_save_step(report.step) {
                 self.save(None).or_else(|error| self.let_pass(error))?;
@@ -404,12 +426,29 @@ impl Run<'_> {
         Ok(Ending::Finished)
     }
 
+    /// A signal has come during a solve, and the state is that before the step.
+    fn broken_off(&mut self, signal: usize) -> Result<Ending, RunError> {
+        let signal = Signal::decode(signal as f64).unwrap_or(Signal::Terminate);
+        self.end_early(Ending::Stopped(signal), ", the one begun is taken back")
+    }
+
+    /// Collective: the state is saved, as at the end.
+    fn end_early(&mut self, ending: Ending, how: &str) -> Result<Ending, RunError> {
+        let step = self.stepper.scene().state.step;
+        let why = status(&Ok(ending)).1.unwrap_or_default();
+        self.log.say(&format!("{why}: ending after step {step}{how}"));
+        self.save(None)?;
+        self.files.name_final(step)?;
+        Ok(ending)
+    }
+
     fn is_save_step(&self, step: u64) -> bool {
         self.case.checkpoint.steps.is_some_and(|steps| step.is_multiple_of(steps))
     }
 
     /// Collective: writes a checkpoint, and lets the oldest go.
     fn save(&mut self, before: Option<Frames>) -> Result<(), RunError> {
+        let begun = Instant::now();
         let digest = self.timed(|run| {
             let account = Account {
                 case_text: &run.options.case_text,
@@ -423,6 +462,7 @@ impl Run<'_> {
         self.digest = Some(digest?);
         let step = self.stepper.scene().state.step;
         checkpoints::thin_out(&self.options.directory, step, self.case.checkpoint.keep, self.comm);
+        self.limit.saved(begun.elapsed().as_secs_f64());
         Ok(())
     }
 
@@ -461,21 +501,23 @@ impl Run<'_> {
     }
 
     /// Collective: one small reduction a step. What one rank has found, all act upon at the same step.
-    fn agree_on_step(&self, report: &StepReport) -> Verdict {
-        let lost = self.stepper.scene().state.grains.iter().find(|body| !is_finite(body));
+    fn agree_on_step(&mut self, report: &StepReport) -> Verdict {
+        self.limit.stepped();
         let due = self.comm.rank() == 0 && self.progress.is_due(self.log, report.step);
         let mut words = [
-            self.signals.noted(),
-            lost.map_or(f64::NEG_INFINITY, |body| -(body.id.0 as f64)),
+            signals::noted(),
+            self.too_fast_machine_body(),
             f64::from(u8::from(self.row_failure.is_some())),
             f64::from(u8::from(due)),
             f64::from(u8::from(self.comm.rank() == 0 && self.save_is_due())),
+            f64::from(u8::from(self.comm.rank() == 0 && self.limit.is_near())),
         ];
         self.comm.max_f64(&mut words);
-        let [signal, lost, row_failed, show, save] = words;
+        let [signal, lost, row_failed, show, save, late] = words;
+        let signal = Signal::decode(signal).map(Ending::Stopped);
         Verdict {
-            signal: Signals::decode(signal),
-            lost: (lost > f64::NEG_INFINITY).then_some(-lost as u64),
+            stop: signal.or((late > 0.0).then_some(Ending::OutOfTime)),
+            lost: guard::MachineBody::decode(lost),
             row_failed: row_failed > 0.0,
             show: show > 0.0,
             save: save > 0.0,
@@ -485,23 +527,8 @@ impl Run<'_> {
     /// By the clock of this rank: rank 0 decides for all.
     fn save_is_due(&self) -> bool {
         let minutes = self.case.checkpoint.minutes;
-        minutes > 0.0 && self.saved.elapsed().as_secs_f64() >= 60.0 * minutes
-    }
-
-    /// The body's own rank knows its group; the others describe it by its id alone, and only rank 0 is heard.
-    /// So all ask.
-    fn lost(&self, id: u64, report: &StepReport) -> RunError {
-        let own = self.stepper.scene().state.grains.iter().find(|body| body.id.0 == id);
-        let described = own.map(|body| self.inventory.describe(body.id, body.group)).unwrap_or_default();
-        let all = self.comm.all_gather(described.as_bytes());
-        let body =
-            all.iter().find(|name| !name.is_empty()).map(|name| String::from_utf8_lossy(name).into_owned());
-        RunError::NotFinite {
-            step: report.step,
-            time: report.time,
-            body: body.unwrap_or_else(|| format!("body {id}")),
-            directory: self.options.directory.clone(),
-        }
+        let old = minutes > 0.0 && self.saved.elapsed().as_secs_f64() >= 60.0 * minutes;
+        old || self.limit.wants_measure()
     }
 
     fn write(&mut self, report: &StepReport) -> Result<(), RunError> {
@@ -530,7 +557,8 @@ impl Run<'_> {
 
     fn timed<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
         let begun = Instant::now();
-        let result = work(self);
+        // One rank waits for nobody, however slow its disk is.
+        let result = if self.comm.size() > 1 { watch::writing(|| work(self)) } else { work(self) };
         self.output_seconds += begun.elapsed().as_secs_f64();
         result
     }
@@ -540,12 +568,7 @@ fn status(outcome: &Result<Ending, RunError>) -> (Status, Option<String>) {
     match outcome {
         Ok(Ending::Finished) => (Status::Finished, None),
         Ok(Ending::Stopped(signal)) => (Status::Stopped, Some(format!("stopped by {}", signal.name()))),
+        Ok(Ending::OutOfTime) => (Status::Stopped, Some("stopped by --max-time".into())),
         Err(error) => (Status::Failed, Some(error.to_string())),
     }
-}
-
-fn is_finite(body: &Body) -> bool {
-    let vectors = [&body.pose.position, &body.velocity, &body.angular_velocity, &body.angular_momentum];
-    vectors.iter().all(|vector| vector.iter().all(|part| part.is_finite()))
-        && body.pose.rotation.coords.iter().all(|part| part.is_finite())
 }

@@ -17,7 +17,13 @@ impl Coupling for Monolithic {
         }
         let blocks = contacts.blocks();
         let ContactProblem { assembled, hubs, ranks, .. } = contacts;
+        ranks.let_stop(true);
         let (solution, blocks) = solve::solve_in(blocks, &assembled.problem, &hubs.hub, options, ranks);
+        let stopped = ranks.stopped_by().filter(|_| !solution.converged);
+        ranks.let_stop(false);
+        if let Some(signal) = stopped {
+            return Err(StepError::Stopped { signal });
+        }
         Ok(Solved { solution, blocks: Some(blocks) })
     }
 }
