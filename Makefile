@@ -8,7 +8,7 @@ MPIRUN := $(RUN_AS_ROOT) mpirun --oversubscribe --bind-to none
 export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 BRECCIA := target/release/breccia
 
-.PHONY: help setup setup-browser build demo test lint bench soak clean
+.PHONY: help setup setup-browser setup-cluster build demo test cluster lint bench soak clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -18,6 +18,9 @@ setup: ## Install what is missing: compiler tools, Open MPI, parallel HDF5, libc
 
 setup-browser: ## Install chromium, with which the tests open a report (a download of 124 MB, 414 MB on the disk)
 	@jobs/setup.sh --browser
+
+setup-cluster: ## Install Slurm, munge and iproute2, with which `make cluster` makes a cluster of two nodes on this machine
+	@jobs/setup.sh --cluster
 
 build: setup
 	cargo build --release
@@ -47,6 +50,9 @@ bench: build ## Measure the sweep, detection, a step, scaling, and rapier beside
 
 soak: build ## The long versions of the tests: 100,000 fuzzed case files, stones falling until they rest
 	PROPTEST_RNG_SEED=$$RANDOM BRECCIA_FUZZ=100000 BRECCIA_SOAK=1 $(RUN_AS_ROOT) cargo test --release --workspace
+
+cluster: build ## The scripts of jobs/slurm on a real Slurm of two nodes in namespaces, with accidents: some ten minutes, as root
+	@jobs/cluster/test.sh
 
 clean: ## Remove builds and results
 	rm -rf target out

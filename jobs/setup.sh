@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what breccia needs on a Debian or Ubuntu machine, and nothing when all is there. Says what it does. With --browser chromium too.
+# Installs what breccia needs on a Debian or Ubuntu machine, and nothing when all is there. Says what it does. With --browser chromium too, with --cluster Slurm.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,6 +19,8 @@ installed() { dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q 'ok instal
 wanted=(build-essential pkg-config openmpi-bin libopenmpi-dev libhdf5-openmpi-dev libclang-dev hdf5-tools python3-venv libegl1 libgl1 libxrender1)
 # Only for the test that opens a report in a real browser, and large: asked for by `make setup-browser`.
 [ "${1:-}" = --browser ] && wanted+=(chromium)
+# Only for `make cluster`.
+[ "${1:-}" = --cluster ] && wanted+=(slurm-wlm munge iproute2 util-linux procps)
 missing=()
 if command -v dpkg-query >/dev/null; then
   for package in "${wanted[@]}"; do installed "$package" || missing+=("$package"); done

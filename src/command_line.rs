@@ -8,7 +8,7 @@ use breccia::commands::solve::SolveArguments;
 use breccia::lanes::Instructions;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
-use std::num::NonZeroU16;
+use std::num::{NonZeroU16, NonZeroU64};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -38,13 +38,18 @@ pub enum Task {
     ///
     /// All mistakes of the file come out at once, each with its line, its key, what was found and what would
     /// be right. If there are none, it shows bodies by group with their masses, the contact table, the
-    /// grading curve that generated stones have come to, and an estimate of the memory needed.
+    /// grading curve that generated stones have come to, and an estimate of the memory needed. More than
+    /// there is here is an error. Of more than 200,000 bodies only some are made.
     Check {
         /// The case file.
         case: PathBuf,
         /// Puts a value in place of the file's; see `breccia help run`.
         #[arg(long, value_name = "KEY=VALUE", value_parser = assignment)]
         set: Vec<(String, String)>,
+        /// Nodes like this one, with as much memory, that the run will have: the estimate is compared with
+        /// what they have together.
+        #[arg(long, value_name = "N", default_value = "1")]
+        nodes: NonZeroU64,
     },
     /// Prints a JSON Schema of case files, with which editors complete and explain keys.
     ///
@@ -148,6 +153,9 @@ pub struct RunArguments {
     /// mistakes in breccia or in the machine. A difference ends the run.
     #[arg(long)]
     pub verify: bool,
+    /// Goes on where the program would refuse: too little memory.
+    #[arg(long)]
+    pub force: bool,
 }
 
 const INSTRUCTIONS: [(&str, Instructions, &str); 3] = [

@@ -6,7 +6,7 @@ use breccia::commands::inspect;
 use breccia::commands::report::ReportArguments;
 use breccia::commands::run::{self, Ending, Job, Log, RunError};
 use breccia::lanes::Instructions;
-use breccia::setup;
+use breccia::setup::{self, memory};
 use breccia::{input, output};
 use clap::Parser;
 use command_line::{CommandLine, RunArguments, Task};
@@ -114,7 +114,7 @@ fn main() -> ExitCode {
     }
     match arguments.task {
         Task::Run(arguments) => parallel(&arguments, begun),
-        Task::Check { case, set } => report(check(&case, &set)),
+        Task::Check { case, set, nodes } => report(check(&case, &set, nodes.get())),
         Task::Schema => report(print(&format!("{:#}", input::schema()))),
         Task::Manual => report(print(&input::manual_markdown())),
         Task::Digest { path } => report(digest(&path)),
@@ -165,19 +165,34 @@ fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-fn check(case: &Path, set: &[(String, String)]) -> Result<(), Failure> {
+fn check(case: &Path, set: &[(String, String)], nodes: u64) -> Result<(), Failure> {
     let mut case = input::read_case_with(case, set).map_err(|errors| (INPUT, errors.to_string()))?;
     if let Some(start) = case.start.take_if(|start| !start.from.exists()) {
         let from = start.from.display();
         case.warnings
             .push(format!("{from} is not there yet; what is said here leaves the bodies from it out"));
     }
-    let setup = setup::build(&case, &Solo).map_err(|error| (INPUT, error.to_string()))?;
-    print(&run::describe(&case, &setup.inventory))?;
+    let need = memory::Need::of(&case);
+    let few = memory::thinned(&case, &need);
+    let built = setup::build(few.as_ref().unwrap_or(&case), &Solo);
+    let mut setup = built.map_err(|error| (INPUT, error.to_string()))?;
+    if few.is_some() {
+        setup.inventory.extrapolate(&case);
+        case.warnings.push(
+            "these are very many bodies: some of each kind were made and looked at, the masses are extrapolated, \
+             and whether all fit their region was not tried"
+                .into(),
+        );
+    }
+    print(&run::describe(&case, &setup.inventory, &need))?;
     if !setup.machines.is_empty() {
         print(&setup::machine::describe(setup.machines.all()))?;
     }
-    print(&case.warnings.iter().map(|warning| format!("warning: {warning}\n")).collect::<String>())
+    print(&case.warnings.iter().map(|warning| format!("warning: {warning}\n")).collect::<String>())?;
+    match memory::available() {
+        Some(there) => memory::compare(&need, nodes, 1, &there).map_err(|error| (INPUT, error.to_string())),
+        None => Ok(()),
+    }
 }
 
 fn digest(path: &Path) -> Result<(), Failure> {
@@ -205,10 +220,19 @@ fn story(arguments: &ReportArguments) -> Result<(), Failure> {
 
 /// `breccia run`, on all ranks. A rank that fails alone, by a panic, ends the others with it.
 fn parallel(arguments: &RunArguments, begun: Instant) -> ExitCode {
+    let variable = |name: &str| std::env::var(name).ok();
+    if let Some(message) = run::unlinked(variable) {
+        return refuse_launch(&message);
+    }
     let Some(world) = World::initialize() else {
         complain("MPI cannot be started, or does not allow threads");
         return ExitCode::from(INPUT);
     };
+    if world.size() == 1
+        && let Some(message) = run::lonely(variable)
+    {
+        return refuse_launch(&message);
+    }
     let rank = world.rank();
     RANK.store(rank, Ordering::Relaxed);
     let several = world.size() > 1;
@@ -241,6 +265,14 @@ fn parallel(arguments: &RunArguments, begun: Instant) -> ExitCode {
     }
 }
 
+/// All processes find the same; one complaint is enough.
+fn refuse_launch(message: &str) -> ExitCode {
+    if launched_rank().is_none_or(|rank| rank == "0") {
+        complain(message);
+    }
+    ExitCode::from(INPUT)
+}
+
 fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Ending, RunError> {
     let threads =
         arguments.threads.map_or_else(|| default_threads(comm.size()), |threads| threads.get().into());
@@ -269,6 +301,7 @@ fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Endi
         dump_problems: arguments.dump_problem.clone(),
         threads,
         verify: arguments.verify,
+        force: arguments.force,
         begun,
         ends_by: arguments.max_time.and_then(|time| begun.checked_add(time)),
     };

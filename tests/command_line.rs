@@ -255,6 +255,29 @@ fn a_run_starts_from_the_final_state_of_another() {
     assert!(said(&output).contains("\"middle\""), "{}", said(&output));
 }
 
+/// Ten million spheres were made by `check` in two minutes and 9 GB, a thousand million until it was killed.
+#[test]
+fn what_does_not_fit_into_memory_is_refused_at_once() {
+    let directory = Directory::new("memory");
+    let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("inputs/mixed-spheres.toml");
+    let many = ["--set", "parameters.spheres=1e9"];
+    let begun = Instant::now();
+    let checked = ran(breccia().arg("check").arg(&case).args(many));
+    let out = directory.join("out");
+    let refused = run(&case, &out, &many);
+    assert!(begun.elapsed() < Duration::from_secs(10), "both: {:?}", begun.elapsed());
+    for output in [checked, refused] {
+        let text = said(&output);
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        assert!(text.contains("6400.0 GB") && text.contains("--force"), "{text}");
+    }
+    assert!(!out.exists(), "nothing is written before");
+    let nodes = ran(breccia().arg("check").arg(&case).args(many).args(["--nodes", "1000000"]));
+    let text = said(&nodes);
+    assert_eq!(nodes.status.code(), Some(0), "{text}");
+    assert!(text.contains("1000000000") && text.contains("extrapolated"), "{text}");
+}
+
 #[test]
 fn the_other_commands_answer() {
     let directory = Directory::new("others");

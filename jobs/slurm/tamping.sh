@@ -1,6 +1,11 @@
 #!/usr/bin/env bash
 # Tamping a stretch of track, 100,000 stones:  sbatch jobs/slurm/tamping.sh
 # Deposits the ballast first if it is not there, goes on after a time limit, and is queued again until the end.
+# Variables, with what they are if not set:
+#   BRECCIA         target/release/breccia
+#   BRECCIA_OUT     $SCRATCH (or out) /tamping
+#   BRECCIA_STAGES  "bed deposit large": cases of inputs/tamping, each of which starts from the one before
+#   BRECCIA_STEPS   steps of the last stage, the duration of its case; the others come to rest before the next begins
 #SBATCH --job-name=tamping
 #SBATCH --nodes=1
 #SBATCH --ntasks-per-node=32
@@ -16,7 +21,8 @@ out=${BRECCIA_OUT:-${SCRATCH:-out}/tamping}
 
 # 138 is 128 + SIGUSR1: stopped with a checkpoint (docs/running.md).
 stage() {
-  srun --kill-on-bad-exit=1 --cpu-bind=cores "$breccia" run "inputs/tamping/$1.toml" --out "$out/$1" --restart auto --threads "$SLURM_CPUS_PER_TASK" "${@:2}"
+  srun --kill-on-bad-exit=1 --cpu-bind=cores "$breccia" run "inputs/tamping/$1.toml" --out "$out/$1" --restart auto \
+    --threads "$SLURM_CPUS_PER_TASK" "${@:2}"
   local code=$?
   if [ "$code" -eq 138 ]; then
     scontrol requeue "$SLURM_JOB_ID"
@@ -25,7 +31,14 @@ stage() {
   [ "$code" -eq 0 ] || exit "$code"
 }
 
-stage bed
-stage deposit --set "start.from=$(realpath "$out")/bed/final.h5"
-stage large --set "start.from=$(realpath "$out")/deposit/final.h5"
-"$breccia" report "$out/large"
+stages=(${BRECCIA_STAGES:-bed deposit large})
+last=${stages[-1]}
+before=
+for name in "${stages[@]}"; do
+  options=()
+  [ -n "$before" ] && options+=(--set "start.from=$(realpath "$out")/$before/final.h5")
+  [ "$name" = "$last" ] && [ -n "${BRECCIA_STEPS:-}" ] && options+=(--steps "$BRECCIA_STEPS")
+  stage "$name" "${options[@]}"
+  before=$name
+done
+"$breccia" report "$out/$last"

@@ -181,6 +181,7 @@ pub enum Generator {
         file: PathBuf,
         state: FileState,
         offset: Vec3,
+        properties: FileProperties,
     },
 }
 
@@ -209,6 +210,15 @@ choices! {
     pub enum FileState {
         Initial = "initial", "the loose start (`pos0`, `quat0`), at rest";
         Settled = "settled", "the state after settling (`settled`), with its velocities";
+    }
+}
+
+choices! {
+    /// Where mass and moments of the bodies of a scene file come from.
+    pub enum FileProperties {
+        Compared = "compared", "from `verts` and the density; those of the file, where it has them, have to agree within 1 %";
+        Shape = "shape", "from `verts` and the density; those of the file may differ, for instance with another density";
+        File = "file", "`mass` and `inertia` of the file, in the frame of `verts`; without `inertia` the moments follow from `verts` and `mass`";
     }
 }
 

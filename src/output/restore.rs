@@ -38,6 +38,9 @@ impl StateFile {
         seal::check(path, comm)?;
         let opened = Self::open_whole(path).and_then(|file| {
             // Once is enough, and they are small beside the bodies.
+            if comm.rank() == 0 {
+                file.check_lengths()?;
+            }
             let looked_at = if comm.rank() == 0 { &file.attachments[..] } else { &[] };
             looked_at.iter().try_for_each(|(name, _)| file.attachment(name).map(|_| ()))?;
             Ok(file)
@@ -66,6 +69,46 @@ impl StateFile {
             impulses,
             file: file.clone(),
         })
+    }
+
+    /// An error unless every table has as many rows as the rows that it belongs to ask for, and none more.
+    fn check_lengths(&self) -> Result<(), OutputError> {
+        let end = |group: &Group, name: &str, rows: u64| match rows.checked_sub(1) {
+            None => Ok(0),
+            Some(last) => {
+                let children = self.children(group, name, last..rows)?;
+                let range = children.range().map_err(|problem| OutputError::damaged(&self.path, problem))?;
+                Ok(range.end)
+            }
+        };
+        let parts = end(&self.bodies, "part", self.body_count)?;
+        let [vertices, faces, edges] = ["vertex", "face", "edge"].map(|name| end(&self.parts, name, parts));
+        let (vertices, faces, edges) = (vertices?, faces?, edges?);
+        let corners = end(&self.polyhedra, "corner", faces)?;
+        self.check_tables(&self.bodies, |_| self.body_count)?;
+        self.check_tables(&self.impulses, |_| self.impulse_count)?;
+        self.check_tables(&self.parts, |_| parts)?;
+        self.check_tables(&self.polyhedra, |name| match name {
+            "vertex" => vertices,
+            "edge" => edges,
+            "corner" => corners,
+            _ => faces,
+        })
+    }
+
+    fn check_tables(&self, group: &Group, wanted: impl Fn(&str) -> u64) -> Result<(), OutputError> {
+        let names = group.member_names().map_err(OutputError::hdf5(&self.path, "list its tables"))?;
+        for name in names {
+            let dataset = open(&self.path, group, &name)?;
+            let action = format!("read the size of {}", dataset.name());
+            let shape = dataset.get_shape().map_err(OutputError::hdf5(&self.path, action))?;
+            let (there, wanted) = (shape.first().map_or(0, |rows| *rows as u64), wanted(&name));
+            if there != wanted {
+                let problem = format!("{} has {there} rows; {wanted} were expected", dataset.name());
+                return Err(OutputError::damaged(&self.path, problem));
+            }
+        }
+        Ok(())
     }
 
     pub fn header(&self) -> &StateHeader {
@@ -231,7 +274,6 @@ fn read_header(path: &Path, file: &File) -> Result<(StateHeader, HeaderText), Ou
     };
     let mut parsed: HeaderText = serde_json::from_str(&text("header")?)
         .map_err(|error| OutputError::damaged(path, format!("its header is unreadable: {error}")))?;
-    let missing = |name: &str| OutputError::damaged(path, format!("{name} is empty"));
     let time: Vec<f64> = read_all(path, file, "time", None)?;
     let step: Vec<u64> = read_all(path, file, "step", None)?;
     let case = text("case")?;
@@ -243,9 +285,12 @@ fn read_header(path: &Path, file: &File) -> Result<(StateHeader, HeaderText), Ou
         Ok::<_, OutputError>((name, bytes))
     });
     let sections = sections.collect::<Result<_, _>>()?;
+    let (&[time], &[step]) = (&time[..], &step[..]) else {
+        return Err(OutputError::damaged(path, "time and step are to be one number each"));
+    };
     let header = StateHeader {
-        time: *time.first().ok_or_else(|| missing("time"))?,
-        step: *step.first().ok_or_else(|| missing("step"))?,
+        time,
+        step,
         code_version: std::mem::take(&mut parsed.code_version),
         case,
         groups: std::mem::take(&mut parsed.groups),

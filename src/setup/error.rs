@@ -40,6 +40,18 @@ pub enum SetupError {
         match more { 0 => String::new(), more => format!(" ({more} more like this)") }
     )]
     Overlap { first: String, second: String, depth: f64, tolerance: f64, more: u64 },
+    #[error(
+        "this needs about {:.1} GB on each of the {beside} rank(s) of a node, {:.1} GB together, and {limit} leaves {:.1} GB there{}\n  \
+         breccia run goes on all the same with --force",
+        *each as f64 / 1e9,
+        *each as f64 * *beside as f64 / 1e9,
+        *there as f64 / 1e9,
+        match nodes {
+            Some(1) | None => String::new(),
+            Some(nodes) => format!("; {nodes} such nodes with as many ranks each would do"),
+        }
+    )]
+    Memory { each: u64, beside: u64, there: u64, limit: &'static str, nodes: Option<u64> },
     /// Another rank found this; the message is its own.
     #[error("rank {rank}: {message}")]
     OtherRank { rank: usize, message: String },

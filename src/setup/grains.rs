@@ -8,12 +8,13 @@
 
 use super::error::{SetupError, agree};
 use super::inventory::AchievedGrading;
+use super::scene_properties;
 use super::solids::{self, Solid, set_velocity};
 use crate::geometry::{
     Aabb, Overflow, PackingError, Passing, Pose, Quat, Random, Shape, SizeDistribution, Vec3, convex_hull,
     place, stone,
 };
-use crate::input::{Case, FileState, Generator, GrainOrientation, Grains, Placing};
+use crate::input::{Case, FileProperties, FileState, Generator, GrainOrientation, Grains, Placing};
 use crate::output::{SceneFile, SceneRow, share};
 use crate::scene::{Body, BodyId};
 use decomposition::{Comm, ExactSum};
@@ -84,7 +85,9 @@ pub(super) fn generate(
                 Ok((solid.clone(), turn))
             })
         }
-        Generator::File { file, state, offset } => builder.read_file(file, *state, offset),
+        Generator::File { file, state, offset, properties } => {
+            builder.read_file(file, *state, offset, *properties)
+        }
     }
 }
 
@@ -270,12 +273,18 @@ impl Builder<'_> {
     }
 
     /// Collective.
-    fn read_file(&self, file: &Path, state: FileState, offset: &Vec3) -> Result<Made, SetupError> {
+    fn read_file(
+        &self,
+        file: &Path,
+        state: FileState,
+        offset: &Vec3,
+        properties: FileProperties,
+    ) -> Result<Made, SetupError> {
         let read = SceneFile::open(file).map_err(SetupError::from).and_then(|scene| {
             let own = share(scene.count(), self.comm.rank(), self.comm.size());
             let rows = scene.read(own.clone(), state == FileState::Settled)?;
             let body = |(index, row): (u64, &SceneRow)| {
-                self.body_of_row(row, index, offset).map_err(|problem| SetupError::SceneBody {
+                self.body_of_row(row, index, offset, properties).map_err(|problem| SetupError::SceneBody {
                     grains: self.grains.name.clone(),
                     file: file.to_path_buf(),
                     index,
@@ -289,11 +298,24 @@ impl Builder<'_> {
     }
 
     /// Mass and frame come from the vertices and the material, as everywhere; the file's own frame is close
-    /// to it.
-    fn body_of_row(&self, row: &SceneRow, index: u64, offset: &Vec3) -> Result<Body, String> {
+    /// to it, and its mass and moments only take their place where the case says so.
+    fn body_of_row(
+        &self,
+        row: &SceneRow,
+        index: u64,
+        offset: &Vec3,
+        properties: FileProperties,
+    ) -> Result<Body, String> {
         let hull = convex_hull(&row.vertices).map_err(|error| error.to_string())?;
         let shape = Shape::Convex(solids::polyhedron(hull));
-        let solid = self.solid(&shape).map_err(|error| error.to_string())?;
+        let mut solid = self.solid(&shape).map_err(|error| error.to_string())?;
+        let density = self.case.materials[self.grains.material].density;
+        scene_properties::check_volume(row, solid.mass / density)?;
+        match properties {
+            FileProperties::Compared => scene_properties::compare(row, &solid)?,
+            FileProperties::Shape => {}
+            FileProperties::File => solid = scene_properties::taken(row, &shape, density)?,
+        }
         let pose = Pose::new(row.state.pose.rotation, row.state.pose.position + offset);
         let mut body = self.body(&solid, index, &pose);
         let added = self.grains.velocity.evaluate(body.pose.position.as_slice());

@@ -1,8 +1,8 @@
 //! What a setup has built, counted over all ranks: for the log, the summary and `breccia check`.
 
-use crate::geometry::{Convex, Passing};
+use crate::geometry::Passing;
 use crate::input::{BodyMotion, Case, Generator};
-use crate::scene::{Body, BodyId, Scene};
+use crate::scene::{BodyId, Scene};
 use decomposition::{Comm, ExactSum};
 use serde::{Deserialize, Serialize};
 
@@ -54,8 +54,6 @@ pub struct Inventory {
     /// By `Body::group`.
     pub groups: Vec<Group>,
     pub gradings: Vec<AchievedGrading>,
-    /// Bytes that the bodies and their shapes take, all ranks together.
-    pub body_bytes: u64,
 }
 
 impl Inventory {
@@ -92,14 +90,13 @@ impl Inventory {
         let common = scene.state.statics.iter().chain(&scene.state.machine_bodies);
         let common = common.take(if comm.rank() == 0 { usize::MAX } else { 0 });
         let groups = self.groups.len();
-        let mut counts = vec![0i64; groups + 1];
+        let mut counts = vec![0i64; groups];
         let mut masses = vec![ExactSum::default(); groups];
         // Largest of: radius, −radius, −id.
         let mut extremes = vec![f64::NEG_INFINITY; 3 * groups];
         for body in common.chain(&scene.state.grains) {
             let group = body.group as usize;
             counts[group] += 1;
-            counts[groups] += bytes(body) as i64;
             if body.mass.is_finite() {
                 masses[group].add(body.mass);
             }
@@ -119,7 +116,17 @@ impl Inventory {
             group.bounding_radius = radii.iter().all(|radius| radius.is_finite()).then_some(radii);
             group.first_id = (-extremes[3 * k + 2]).max(0.0) as u64;
         }
-        self.body_bytes = counts[groups] as u64;
+    }
+
+    /// Counts and masses of a case of which only a part was built, see [`super::memory::thinned`].
+    pub fn extrapolate(&mut self, case: &Case) {
+        let grains = self.groups.iter_mut().skip(case.bodies.len());
+        for (group, grains) in grains.zip(&case.grains) {
+            let Some(placing) = grains.generator.placing().filter(|_| group.bodies > 0) else { continue };
+            let factor = placing.count as f64 / group.bodies as f64;
+            group.bodies = placing.count;
+            group.mass = group.mass.map(|mass| mass * factor);
+        }
     }
 
     /// Number of bodies.
@@ -146,18 +153,4 @@ impl Inventory {
 
 fn empty(name: String, kind: GroupKind) -> Group {
     Group { name, kind, bodies: 0, mass: None, bounding_radius: None, first_id: 0 }
-}
-
-/// Memory of a body with a shape of its own.
-fn bytes(body: &Body) -> usize {
-    let part = |convex: &Convex| {
-        convex.columns().solid.map_or(0, |polyhedron| {
-            let corners: usize = polyhedron.faces.iter().map(|face| face.vertices.len()).sum();
-            polyhedron.vertices.len() * 24
-                + polyhedron.faces.len() * 56
-                + corners * 4
-                + polyhedron.edges.len() * 16
-        })
-    };
-    size_of::<Body>() + body.shape.parts().map(|(_, convex)| part(convex)).sum::<usize>()
 }

@@ -10,8 +10,10 @@ mod error;
 mod grains;
 mod inventory;
 pub mod machine;
+pub mod memory;
 mod overlap;
 mod resume;
+mod scene_properties;
 mod solids;
 mod start;
 #[cfg(test)]

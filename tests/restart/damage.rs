@@ -134,3 +134,45 @@ fn each_kind_of_damage_is_named_and_the_one_before_is_taken() {
     let (code, words) = out.run(1, 90, &["--restart", "auto"]);
     assert!(code == 1 && words.contains("none of the checkpoints"), "{code}: {words}");
 }
+
+/// All datasets of a file, by path.
+fn datasets(group: &hdf5::Group) -> Vec<String> {
+    let mut all: Vec<String> =
+        group.datasets().expect("its tables").iter().map(|table| table.name()).collect();
+    for inner in group.groups().expect("its groups") {
+        all.extend(datasets(&inner));
+    }
+    all
+}
+
+/// The dataset grows by some rows of zeros.
+fn lengthen(path: &Path, name: &str, rows: usize) {
+    let file = hdf5::File::open_rw(path).expect("a whole file");
+    let dataset = file.dataset(name).expect("a dataset");
+    let mut shape = dataset.shape();
+    shape[0] += rows;
+    dataset.resize(shape).expect("it can grow");
+    drop(dataset);
+    file.close().expect("it closes");
+}
+
+#[test]
+fn surplus_rows_are_refused_in_every_table() {
+    let out = Out::new("surplus");
+    out.finish(1, 30, &[]);
+    let good = out.checkpoints().pop().expect("a checkpoint");
+    let whole = std::fs::read(&good).expect("a checkpoint");
+    let bad = out.beside("bad.h5");
+    let names = datasets(&hdf5::File::open(&good).expect("a checkpoint"));
+    assert!(names.len() > 35, "{names:?}");
+    for name in &names {
+        for rows in [1, 7] {
+            std::fs::write(&bad, &whole).expect("a file");
+            lengthen(&bad, name, rows);
+            seal(&bad);
+            let error = read(&bad).expect_err(&format!("{rows} rows more in {name} are seen"));
+            assert!(error.to_string().contains("bad.h5"), "{name}: {error}");
+        }
+    }
+    println!("{} tables with surplus rows refused", names.len());
+}

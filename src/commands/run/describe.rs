@@ -8,17 +8,13 @@ use super::summary::{Status, Summary};
 use crate::commands::inspect::info::size;
 use crate::geometry::Passing;
 use crate::input::Case;
+use crate::setup::memory::Need;
 use crate::setup::{AchievedGrading, Group, Inventory};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Bytes that a contact point takes in a step, in the problem, the sweep and the stored impulses.
-const BYTES_PER_POINT: u64 = 700;
-/// Contact points per free body of a dense packing of stones.
-const POINTS_PER_BODY: u64 = 10;
-
 /// What `breccia check` says about a case whose scene could be built.
-pub fn describe(case: &Case, inventory: &Inventory) -> String {
+pub fn describe(case: &Case, inventory: &Inventory, need: &Need) -> String {
     // Writing to a String cannot fail.
     let mut text = format!("{}: {}\n", case.file.display(), case.title);
     let simulation = &case.simulation;
@@ -45,13 +41,12 @@ pub fn describe(case: &Case, inventory: &Inventory) -> String {
     for grading in &inventory.gradings {
         let _ = writeln!(text, "{}", curve(grading));
     }
-    let points = inventory.free_bodies() * POINTS_PER_BODY * BYTES_PER_POINT;
     let _ = write!(
         text,
-        "memory, all ranks together, if packed densely: about {} ({} bodies and shapes, {} contacts)",
-        size(inventory.body_bytes + points),
-        size(inventory.body_bytes),
-        size(points)
+        "memory on one rank, if packed densely: about {} ({} bodies, shapes and drawing, {} contacts)",
+        size(need.of_a_rank(1)),
+        size(need.body_bytes),
+        size(need.contact_bytes)
     );
     text
 }

@@ -54,6 +54,9 @@ fn run_after(
     case.warnings.iter().for_each(|warning| log.say(&format!("warning: {warning}")));
     // Held to the end of the run, whichever it is.
     let _lock = Lock::take(&options.directory, comm, log)?;
+    if !options.force {
+        setup::memory::require(&setup::memory::Need::of(&case), comm)?;
+    }
     let found = super::find(&case, &options, comm, log)?;
     let setup = match &found {
         Some(found) => setup::resume(&case, &found.state, comm)?,

@@ -8,6 +8,7 @@ mod error;
 mod files;
 mod guard;
 mod job;
+mod launch;
 mod lock;
 mod phases;
 mod progress;
@@ -22,6 +23,7 @@ pub use describe::describe;
 pub use error::RunError;
 pub use files::NAMES as FILE_NAMES;
 pub use job::{Job, default_directory, run_case};
+pub use launch::{lonely, unlinked};
 pub use phases::{PhaseTable, PhaseTime};
 pub use progress::Log;
 pub use restart::{Found, Restart, find};
@@ -66,6 +68,8 @@ pub struct Options {
     pub threads: usize,
     /// Whether ranks compare their copies of shared bodies after each sweep.
     pub verify: bool,
+    /// Whether to go on where the program would refuse.
+    pub force: bool,
     /// When the program began.
     pub begun: Instant,
     /// When the program has to have ended.

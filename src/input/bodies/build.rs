@@ -201,6 +201,16 @@ impl Generator {
     }
 }
 
+impl Generator {
+    pub fn placing_mut(&mut self) -> Option<&mut Placing> {
+        match self {
+            Generator::Stones { placing, .. } | Generator::Spheres { placing, .. } => Some(placing),
+            Generator::Shape { placing, .. } => Some(placing),
+            Generator::File { .. } => None,
+        }
+    }
+}
+
 fn read_generator(table: &TableReader, shapes: &ReadShapes) -> Option<Generator> {
     match table.variant?.name {
         "stones" => {
@@ -237,7 +247,8 @@ fn read_generator(table: &TableReader, shapes: &ReadShapes) -> Option<Generator>
             let file = table.field("file").and_then(|field| field.existing_file());
             let state = table.choice("state");
             let offset = table.field("offset").and_then(|field| field.vector());
-            Some(Generator::File { file: file?, state: state?, offset: offset? })
+            let properties = table.choice("properties");
+            Some(Generator::File { file: file?, state: state?, offset: offset?, properties: properties? })
         }
     }
 }

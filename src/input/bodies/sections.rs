@@ -419,7 +419,7 @@ pub static GRAINS: Section = Section {
             ),
             variant(
                 "file",
-                "Polyhedra of an HDF5 scene file (datasets `verts`, `tris`, `mass`, `inertia`, `pos0`, `quat0`, `settled`).",
+                "Polyhedra of an HDF5 scene file (datasets `verts`, `pos0` and `quat0`, or `settled`; `tris`, `mass`, `inertia` may be missing). Triangles have to enclose the volume of the hull of `verts` within 1 %; what no body can have, a negative mass for instance, is refused.",
                 &[
                     key("file", Kind::File, "", Required, "The scene."),
                     key(
@@ -430,6 +430,13 @@ pub static GRAINS: Section = Section {
                         "Which of its states.",
                     ),
                     key("offset", PLACES, "m", Default("[0.0, 0.0, 0.0]"), "Added to all positions."),
+                    key(
+                        "properties",
+                        Kind::Choice(FileProperties::CHOICES),
+                        "",
+                        Default("\"compared\""),
+                        "Where mass and inertia come from.",
+                    ),
                 ],
             ),
         ],
