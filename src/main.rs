@@ -189,6 +189,7 @@ fn check(case: &Path, set: &[(String, String)], nodes: u64) -> Result<(), Failur
         print(&setup::machine::describe(setup.machines.all()))?;
     }
     print(&case.warnings.iter().map(|warning| format!("warning: {warning}\n")).collect::<String>())?;
+    setup.require_stable(&case).map_err(|error| (INPUT, error.to_string()))?;
     match memory::available() {
         Some(there) => memory::compare(&need, nodes, 1, &there).map_err(|error| (INPUT, error.to_string())),
         None => Ok(()),

@@ -13,7 +13,7 @@ use breccia::solve::{Colours, Inertia, Problem, Twist};
 use breccia::step::assemble::TakesPart;
 use breccia::step::contacts::{Pipeline, Query};
 use breccia::step::integrate::integrator;
-use breccia::step::{Machines, Territory, Timers, World, reach};
+use breccia::step::{Account, Machines, Territory, Timers, World, reach};
 use decomposition::Solo;
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub struct Ready {
 
 impl Ready {
     pub fn new((scene, physics): (Scene, Physics)) -> Self {
-        let world = World { scene, physics, machines: Machines::default() };
+        let world = World { scene, physics, machines: Machines::default(), account: Account::default() };
         let (integrator, state) = (integrator(world.physics.scheme), &world.scene.state);
         let (gravity, clock) = (world.gravity(), world.clock());
         let mut free = integrator.free_motions(&state.grains, &gravity, &clock);

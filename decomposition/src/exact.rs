@@ -13,7 +13,7 @@ const LIMB_MASK: u64 = (1 << LIMB_BITS) - 1;
 /// Additions between carries: each adds less than 2³² to a limb of 63 usable bits.
 const CARRY_AFTER: u32 = 1 << 30;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ExactSum {
     limbs: [i64; LIMBS],
     additions: u32,
@@ -84,6 +84,18 @@ impl ExactSum {
             sum.broken = packed[LIMBS] != 0;
             sum.carry();
         }
+    }
+
+    /// All that it holds, to be kept: the same words for the same sum, however it came about.
+    pub fn words(&mut self) -> Vec<i64> {
+        self.carry();
+        self.limbs.into_iter().chain([i64::from(self.broken)]).collect()
+    }
+
+    /// What [`words`](Self::words) has given; none for anything else.
+    pub fn from_words(words: &[i64]) -> Option<Self> {
+        let (broken, limbs) = words.split_last()?;
+        Some(Self { limbs: limbs.try_into().ok()?, additions: 0, broken: *broken != 0 })
     }
 
     /// The sum, rounded once: a pure function of the exact value.

@@ -44,6 +44,9 @@ pub struct Case {
     pub listing: super::Listing,
 }
 
+/// The lists of a machine that name its force elements.
+pub const FORCE_LISTS: [&str; 4] = ["spring", "actuator", "force", "torque"];
+
 /// A box that is watched.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Region {
@@ -293,6 +296,12 @@ impl Case {
     pub fn place_of_cut(&self, machine: &str, cut: &str) -> Option<String> {
         let key = format!("machine.{machine}.cut.{cut}");
         self.places.get(&key).map(|place| format!("{place}: {key}"))
+    }
+
+    /// File, line and key of a force element of a machine.
+    pub fn place_of_force(&self, machine: &str, force: &str) -> Option<String> {
+        let keys = FORCE_LISTS.map(|list| format!("machine.{machine}.{list}.{force}"));
+        keys.iter().find_map(|key| self.places.get(key).map(|place| format!("{place}: {key}")))
     }
 
     /// What holds between two materials, in either order.

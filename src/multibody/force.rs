@@ -109,6 +109,22 @@ impl Data {
         model.forces.iter().map(|(_, element)| rate(element)).collect()
     }
 
+    /// Of springs with a stiffness, J; laws given by formulas have none. Needs current positions.
+    pub(super) fn spring_energy(&self, model: &Model, q: &[f64]) -> f64 {
+        let energy = |element: &ForceElement| match element {
+            ForceElement::JointSpring { column, stiffness, rest, .. } => {
+                let position = model.coordinates[*column].position.map_or(*rest, |place| q[place]);
+                0.5 * stiffness * (position - rest).powi(2)
+            }
+            ForceElement::Link { a, b, law: LinkLaw::SpringDamper { stiffness, rest_length, .. } } => {
+                let length = (self.world_point(b) - self.world_point(a)).norm();
+                0.5 * stiffness * (length - rest_length).powi(2)
+            }
+            _ => 0.0,
+        };
+        model.forces.iter().map(|(_, element)| energy(element)).sum()
+    }
+
     fn push_link(&mut self, a: &PointRef, b: &PointRef, law: impl Fn(f64, f64) -> f64) -> f64 {
         let (point_a, point_b) = (self.world_point(a), self.world_point(b));
         let span = point_b - point_a;

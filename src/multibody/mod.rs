@@ -36,6 +36,7 @@ mod repartition;
 mod spatial;
 mod spec;
 mod stepping;
+mod tangent;
 
 #[cfg(test)]
 mod tests;
@@ -53,3 +54,4 @@ pub use reduction::Reduced;
 pub use spatial::{Twist, Wrench};
 pub use spec::{BodySpec, CutKind, CutSpec, Direction, ForceSpec, JointSpec, LinkLaw};
 pub use stepping::{BodyImpulse, ContactVelocity, ForceEvaluation, Multibody, MultibodyState};
+pub use tangent::{Amplitudes, Tangents};

@@ -184,6 +184,11 @@ impl Model {
     }
 
     /// kg
+    /// Of all bodies, kg.
+    pub fn total_mass(&self) -> f64 {
+        self.bodies.iter().map(|body| body.mass).sum()
+    }
+
     pub fn mass(&self, body: BodyIndex) -> f64 {
         self.bodies[body.0].mass
     }

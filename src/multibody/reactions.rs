@@ -4,6 +4,7 @@
 //! To be asked between `reduce` and `finish`, while the scratch stands at `q_m`.
 
 use super::error::MultibodyError;
+use super::law::PrescribedMotion;
 use super::model::BodyIndex;
 use super::spatial::{Twist, Wrench};
 use super::stepping::{BodyImpulse, Multibody};
@@ -107,6 +108,21 @@ impl Multibody {
             wrench.moment = wrench.moment_about(&arm);
         }
         Ok(wrenches)
+    }
+
+    /// Work of prescribed joints over the step, J, from what [`joint_wrenches`](Self::joint_wrenches) gives:
+    /// without what force elements do in the same coordinates.
+    pub fn work_of_motions(&self, wrenches: &[Wrench]) -> f64 {
+        let work = |(column, motion): &(usize, PrescribedMotion)| {
+            let body = self.model.joints.iter().position(|joint| joint.columns().contains(column));
+            let Some(body) = body else { return 0.0 };
+            let (arm, wrench) = (self.joint_origin(BodyIndex(body)) - self.data.reference, &wrenches[body]);
+            let about = Wrench { force: wrench.force, moment: wrench.moment + arm.cross(&wrench.force) };
+            let force = self.data.subspace[*column].power(&about) - self.data.joint_force[*column];
+            let rates = [self.time(), self.time() + self.time_step].map(|time| motion.sample(time).velocity);
+            force * 0.5 * (rates[0] + rates[1]) * self.time_step
+        };
+        self.model.prescribed.iter().map(work).sum()
     }
 
     /// World place of the joint frame on the child.

@@ -112,6 +112,7 @@ impl Multibody {
         // Velocities were completed from what the user held; only now may the partition follow its own rules.
         machine.choose_partition()?;
         machine.refresh();
+        machine.energy();
         Ok(machine)
     }
 
@@ -152,6 +153,7 @@ impl Multibody {
         self.data.update_loop_jacobian(&self.model);
         self.reduced.update_map(&self.model, &self.data, &self.partition)?;
         self.refresh();
+        self.energy();
         Ok(())
     }
 
@@ -234,6 +236,10 @@ impl Multibody {
     /// restart.
     pub fn set_force_evaluation(&mut self, force_evaluation: ForceEvaluation) {
         self.force_evaluation = force_evaluation;
+    }
+
+    pub(super) fn force_evaluation(&self) -> ForceEvaluation {
+        self.force_evaluation
     }
 
     /// How contacts see velocities from the next `reduce` on. Not part of the state: set it again after a
@@ -480,6 +486,13 @@ impl Multibody {
         Ok(())
     }
 
+    /// (20) after independent velocities were changed between steps.
+    pub(super) fn complete_velocities(&mut self) {
+        let Multibody { model, data, reduced, partition, coordinates, .. } = self;
+        reduced.complete_velocity(model, data, partition, &mut coordinates.v);
+        self.refresh();
+    }
+
     /// Between steps: the operators for the machine as it stands, without forces, and with what it moves at
     /// as free velocity.
     pub fn stand(&mut self) -> Result<&ReducedOperators, MultibodyError> {
@@ -535,11 +548,22 @@ impl Multibody {
         Ok(&self.reduced.map * dv_u + &self.reduced.bias)
     }
 
-    /// Kinetic energy and energy of weight at the current state, J. Springs are not counted.
-    pub fn energy(&mut self) -> (f64, f64) {
+    /// Kinetic energy, that of weight and that of springs at the current state, J.
+    pub fn energy(&mut self) -> [f64; 3] {
         self.data.update_velocities(&self.model, &self.coordinates.v);
         self.data.update_mass(&self.model);
-        (self.data.kinetic_energy(), self.data.gravity_energy(&self.model))
+        self.energy_now()
+    }
+
+    /// The same where velocities and masses are current: at the start, and after [`energy`](Self::energy) has
+    /// been asked for at the end of a step.
+    pub fn energy_now(&self) -> [f64; 3] {
+        [self.data.kinetic_energy(), self.data.gravity_energy(&self.model), self.spring_energy()]
+    }
+
+    /// Of springs with a stiffness, J.
+    pub fn spring_energy(&self) -> f64 {
+        self.data.spring_energy(&self.model, &self.coordinates.q)
     }
 
     /// Model, partition and closure error, for a person to read.

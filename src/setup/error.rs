@@ -3,6 +3,7 @@
 use crate::geometry::MassError;
 use crate::multibody::{ModelError, MultibodyError};
 use crate::output::OutputError;
+use crate::step::StepError;
 use decomposition::Comm;
 use std::path::PathBuf;
 
@@ -22,6 +23,13 @@ pub enum SetupError {
         /// File, line and key of the cut that it is about.
         place: Option<String>,
         problem: MultibodyError,
+    },
+    /// Forces that would blow up.
+    #[error("{}{problem}", place.as_ref().map_or(String::new(), |place| format!("{place}: ")))]
+    Unstable {
+        /// File, line and key of the force.
+        place: Option<String>,
+        problem: StepError,
     },
     /// A generator whose numbers do not go together.
     #[error("grains {grains:?}: {problem}")]

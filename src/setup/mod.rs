@@ -30,7 +30,7 @@ use crate::scene::{
     Body, BodyId, ContactLaw, LawTable, MachinePart, Model, Motion, Physics, Prescribed, Scene,
 };
 use crate::solve;
-use crate::step::{DecompositionOptions, Machines};
+use crate::step::{DecompositionOptions, Machines, StepError};
 use decomposition::Comm;
 use solids::Solid;
 use std::sync::Arc;
@@ -44,6 +44,23 @@ pub struct Setup {
     pub decomposition: DecompositionOptions,
     /// What was built, over all ranks.
     pub inventory: Inventory,
+}
+
+impl Setup {
+    /// An error if a machine has forces that are too stiff for the time step. The same on every rank.
+    pub fn require_stable(&mut self, case: &Case) -> Result<(), SetupError> {
+        let checked = self.machines.check_stability(self.physics.scheme, self.physics.time_step);
+        checked.map_err(|problem| SetupError::Unstable { place: place_of(case, &problem), problem })
+    }
+}
+
+/// File, line and key of the part of the case that an error of a step is about.
+pub fn place_of(case: &Case, problem: &StepError) -> Option<String> {
+    match problem {
+        StepError::Machine { machine, cut: Some(cut), .. } => case.place_of_cut(machine, cut),
+        StepError::Unstable { machine, element: Some(element), .. } => case.place_of_force(machine, element),
+        _ => None,
+    }
 }
 
 /// Collective: builds the scene of a case. An error on one rank is an error on all.

@@ -129,7 +129,7 @@ impl<'a> FoundContacts<'a> {
     /// Colours, hubs and exchanges, then the problem itself. Collective.
     pub fn assemble(self, territory: &Territory<'a>, timers: &mut Timers) -> ContactProblem<'a> {
         let Self { world, halo, view, contacts, connection, query } = self;
-        let World { scene, machines, physics } = world;
+        let World { scene, machines, physics, .. } = world;
         let comm = territory.comm;
         let parts = Parts {
             view: &view,

@@ -7,14 +7,15 @@
 //!           ── body slots and points ──▶  owner: the hub phase of each sweep; then v_u, (30), loops closed
 //! ```
 
-use super::StepError;
-use super::integrate::{Clock, Integrator};
+use super::account::{Account, Source};
+use super::integrate::{self, Clock, Integrator};
+use super::{StepError, stability};
 use crate::exchange::hub::OWNER;
 use crate::exchange::messages::broadcast;
 use crate::geometry::Vec3;
 use crate::machine::{Machine, SavedMachine};
 use crate::multibody::{BodyImpulse, MultibodyError, ReducedOperators};
-use crate::scene::{Body, Motion, Scene};
+use crate::scene::{Body, Motion, Scene, Scheme};
 use crate::solve::Twist;
 use decomposition::Comm;
 
@@ -28,6 +29,12 @@ pub struct Machines {
     loads: Vec<Loads>,
     /// With which velocities the force elements gave way at the start of the step, by machine, on the owner.
     rates: Vec<Vec<f64>>,
+    /// What springs stored at the start of the step, by machine, on the owner, J.
+    springs: Vec<f64>,
+    /// Whether machines whose forces are too stiff for the step are let through.
+    pub(super) unchecked: bool,
+    /// The phase in which each machine was last checked, on the owner.
+    checked: Vec<Option<usize>>,
 }
 
 /// What a step has found for the machines, by machine; on the owner.
@@ -47,18 +54,20 @@ pub struct Loads {
     pub cuts: Vec<f64>,
     /// By joint: force and moment on the child at the joint, world axes.
     pub joints: Vec<[Vec3; 2]>,
-    /// Kinetic energy and that of weight at the end of the step, J.
-    pub energies: [f64; 2],
+    /// Kinetic energy, that of weight and that of springs at the end of the step, J.
+    pub energies: [f64; 3],
     /// By contact body: force and moment of its contacts about the body frame's origin, world axes.
     pub contacts: Vec<[Vec3; 2]>,
     /// Of the force elements, mean over the step, W: what they put in, or with a minus take up.
     pub powers: Vec<f64>,
+    /// Of force elements, without what springs store, and of prescribed joints in the step, J.
+    work: [f64; 2],
 }
 
 impl Machines {
     pub fn new(all: Vec<Machine>) -> Self {
         let loads = all.iter().map(Loads::none).collect();
-        Self { all, operators: Vec::new(), loads, rates: Vec::new() }
+        Self { checked: vec![None; all.len()], all, loads, ..Self::default() }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -171,17 +180,21 @@ impl Machines {
         clock: &Clock,
     ) -> Result<Vec<ReducedOperators>, StepError> {
         self.rates.clear();
-        let rates = &mut self.rates;
-        let reduced = |machine: &mut Machine| {
+        self.springs.clear();
+        let (rates, springs, unchecked) = (&mut self.rates, &mut self.springs, self.unchecked);
+        let reduced = |(machine, checked): (&mut Machine, &mut Option<usize>)| {
             rates.push(machine.multibody.force_rates());
-            let Machine { multibody, controller, .. } = machine;
-            let mut reduce = || {
-                controller.update(multibody, clock.start)?;
-                integrator.predict_machine(multibody, clock).cloned()
-            };
-            reduce().map_err(|problem| error(machine, problem))
+            springs.push(machine.multibody.spring_energy());
+            let updated = machine.controller.update(&mut machine.multibody, clock.start);
+            updated.map_err(|problem| error(machine, problem))?;
+            let phase = machine.controller.state().phase;
+            if !unchecked && checked.replace(phase) != Some(phase) {
+                stability::check(machine, integrator, clock.time_step)?;
+            }
+            let predicted = integrator.predict_machine(&mut machine.multibody, clock).cloned();
+            predicted.map_err(|problem| error(machine, problem))
         };
-        self.all.iter_mut().map(reduced).collect()
+        self.all.iter_mut().zip(&mut self.checked).map(reduced).collect()
     }
 
     /// Velocity of a body at the end of the step if nothing touches; none for bodies that are only drawn.
@@ -212,6 +225,27 @@ impl Machines {
         }
     }
 
+    /// An error if a machine, as it stands, has forces that are too stiff for the time step.
+    pub fn check_stability(&mut self, scheme: Scheme, time_step: f64) -> Result<(), StepError> {
+        let integrator = integrate::integrator(scheme);
+        self.all.iter_mut().try_for_each(|machine| stability::check(machine, &*integrator, time_step))
+    }
+
+    /// Of each machine, now: kinetic energy, that of weight and that of springs, J. On the owner; the others
+    /// have none.
+    pub(super) fn energies(&self, comm: &dyn Comm) -> Vec<[f64; 3]> {
+        let own = if comm.rank() == OWNER { &self.all[..] } else { &[] };
+        own.iter().map(|machine| machine.multibody.energy_now()).collect()
+    }
+
+    /// Enters the work of the last step. On the owner; the others have none.
+    pub(super) fn account(&self, account: &mut Account) {
+        for loads in &self.loads {
+            account.add(Source::Forces, loads.work[0]);
+            account.add(Source::Motions, loads.work[1]);
+        }
+    }
+
     /// (30), (16), (20) on the owner, from the solved velocities. Collective.
     pub(super) fn finish(
         &mut self,
@@ -238,10 +272,13 @@ impl Machines {
             let loads = Loads::of(machine, &velocities[index], &touched[index]);
             let finished = loads.and_then(|mut loads| {
                 integrator.finish_machine(&mut machine.multibody, &velocities[index], shift)?;
-                loads.energies = machine.multibody.energy().into();
+                loads.energies = machine.multibody.energy();
                 let ends = self.rates[index].iter().zip(machine.multibody.force_rates());
                 let values = machine.multibody.force_values().iter();
                 loads.powers = values.zip(ends).map(|(force, (a, b))| force * 0.5 * (a + b)).collect();
+                let stored = loads.energies[2] - self.springs[index];
+                let time_step = machine.multibody.time_step();
+                loads.work[0] = loads.powers.iter().sum::<f64>() * time_step + stored;
                 Ok(loads)
             });
             self.loads[index] = finished.map_err(|problem| error(machine, problem))?;
@@ -267,9 +304,10 @@ impl Loads {
         Self {
             cuts: vec![0.0; model.closure_rows()],
             joints: vec![[Vec3::zeros(); 2]; model.body_count()],
-            energies: [0.0; 2],
+            energies: [0.0; 3],
             contacts: vec![[Vec3::zeros(); 2]; machine.contact_shapes().count()],
             powers: vec![0.0; model.force_names().count()],
+            work: [0.0; 2],
         }
     }
 
@@ -289,9 +327,10 @@ impl Loads {
         Ok(Self {
             cuts: impulses.iter().map(|impulse| impulse / time_step).collect(),
             joints: wrenches.iter().map(wrench).collect(),
-            energies: [0.0; 2],
+            energies: [0.0; 3],
             contacts: machine.contact_shapes().map(contact).collect(),
             powers: Vec::new(),
+            work: [0.0, multibody.work_of_motions(&wrenches)],
         })
     }
 }

@@ -1,6 +1,7 @@
 //! One time step: the paper's Algorithm 1, with a time integrator and a coupling of grains and machines that
 //! a case may choose.
 
+pub mod account;
 pub mod assemble;
 pub mod contacts;
 pub mod correct;
@@ -12,6 +13,7 @@ pub mod reach;
 pub mod region;
 pub mod results;
 mod speed;
+mod stability;
 mod start;
 #[cfg(test)]
 mod tests;
@@ -20,6 +22,7 @@ mod view;
 pub mod world;
 
 pub use crate::exchange::{DecompositionOptions, Dump};
+pub use account::Account;
 pub use machines::{Loads, Machines};
 pub use observe::Observation;
 pub use region::RegionMeasure;
@@ -27,11 +30,12 @@ pub use results::ContactView;
 pub use timers::{Cost, Phase, Timers};
 pub use world::{Territory, World};
 
-use crate::exchange::{balance, halo, whole};
+use crate::exchange::{OWNER, balance, halo, whole};
 use crate::geometry::Aabb;
 use crate::machine::SavedMachine;
-use crate::scene::{BodyId, Physics, Scene, State};
+use crate::scene::{BodyId, Motion, Physics, Scene, State};
 use crate::solve::{self, Inertia, Residual, Solution, Twist};
+use account::Source;
 use assemble::TakesPart;
 use contacts::{Pipeline, Query};
 use correct::Shifts;
@@ -73,6 +77,20 @@ pub enum StepError {
         cut: Option<String>,
         problem: String,
     },
+    /// The step was not made.
+    #[error(
+        "machine {machine:?}: {} too stiff for steps of {time_step} s, forces being taken explicitly: they would blow up\n  \
+         a time step of {limit} s would do; --force goes on all the same",
+        element.as_ref().map_or("its forces are".into(), |element| format!("the force {element:?} is"))
+    )]
+    Unstable {
+        machine: String,
+        /// The force element that is the stiffest.
+        element: Option<String>,
+        /// s, as text: an error is compared and sent.
+        time_step: String,
+        limit: String,
+    },
     #[error("the contact problem cannot be solved by this method: {problem}")]
     Solver { problem: String },
     /// The state is that of the start of the step.
@@ -81,6 +99,13 @@ pub enum StepError {
     /// The state is that of the start of the step.
     #[error("body {} would move at {speed}", body.0)]
     TooFast { body: BodyId, speed: String },
+}
+
+impl StepError {
+    /// Whether the state from before the step can be put back: nothing but its start has been changed.
+    fn leaves_the_start(&self) -> bool {
+        matches!(self, Self::Stopped { .. } | Self::TooFast { .. } | Self::Unstable { .. })
+    }
 }
 
 /// A world with everything needed to step it.
@@ -114,6 +139,7 @@ pub struct Snapshot {
     state: State,
     machines: Vec<SavedMachine>,
     partition: Partition,
+    account: Account,
 }
 
 impl<'c> Stepper<'c> {
@@ -146,7 +172,7 @@ impl<'c> Stepper<'c> {
             wall_impulses: vec![ExactSum::default(); 3 * scene.state.statics.len()],
             integrator: integrate::integrator(physics.scheme),
             coupling: Box::new(Monolithic),
-            world: World { scene, machines, physics },
+            world: World { scene, machines, physics, account: Account::default() },
             options,
             territory: Territory { comm, partition, options: decomposition, verify: false },
             pipeline: Pipeline::default(),
@@ -169,7 +195,7 @@ impl<'c> Stepper<'c> {
         }
         let made = self.make_step();
         match (&self.start, made) {
-            (Some(start), Err(broken @ (StepError::Stopped { .. } | StepError::TooFast { .. }))) => {
+            (Some(start), Err(broken)) if broken.leaves_the_start() => {
                 start.put_back(&mut self.world)?;
                 Err(broken)
             }
@@ -213,7 +239,7 @@ impl<'c> Stepper<'c> {
     fn predict(&mut self) -> Result<Vec<(Inertia, Twist)>, StepError> {
         let Self { world, integrator, timers, territory, .. } = self;
         let (clock, gravity, comm) = (world.clock(), world.gravity(), territory.comm);
-        let World { scene, machines, physics } = world;
+        let World { scene, machines, physics, .. } = world;
         timers.time(Phase::Machine, comm, || machines.begin(scene, &**integrator, &clock, comm))?;
         Ok(timers.time(Phase::Predict, comm, || {
             let state = &mut scene.state;
@@ -235,17 +261,19 @@ impl<'c> Stepper<'c> {
     ) -> Result<(), StepError> {
         let Self { world, integrator, timers, territory, .. } = self;
         let (clock, comm) = (world.clock(), territory.comm);
-        let World { scene, machines, physics } = world;
+        let World { scene, machines, physics, account } = world;
         let Results { inertia, free_velocity, impulses, touched, .. } = results;
         let displacements = correct::machine_displacements(shifts, physics);
         let velocities = &solution.hub.velocities;
         let end = machines::End { velocities, shifts: &displacements, touched: &touched };
         timers.time(Phase::Machine, comm, || machines.finish(scene, &**integrator, &end, comm))?;
+        machines.account(account);
         timers.time(Phase::Finish, comm, || {
-            let state = &mut scene.state;
             let moved = Moved { inertia: &inertia, free: &free_velocity, solved: &solution.velocities };
-            integrator.finish(&mut state.grains, &moved, &clock);
-            correct::apply(&mut state.grains, shifts, physics);
+            integrator.finish(&mut world.scene.state.grains, &moved, &clock);
+            correct::apply(world, shifts);
+            let World { scene, physics, .. } = world;
+            let state = &mut scene.state;
             let time = physics.time(state.step + 1);
             integrate::finish_prescribed(&mut state.statics, &scene.model.motions, time);
             state.impulses = impulses;
@@ -275,14 +303,22 @@ impl<'c> Stepper<'c> {
         })
     }
 
+    /// What contacts gave to walls, and the work of walls that move.
     fn gather_wall_impulses(&mut self) {
-        let statics = &self.world.scene.state.statics;
+        let World { scene, account, .. } = &mut self.world;
+        let statics = &scene.state.statics;
         self.wall_impulses = vec![ExactSum::default(); 3 * statics.len()];
         for contact in &self.contacts {
             for (side, sign) in [(0, -1.0), (1, 1.0)] {
                 if let Ok(place) = statics.binary_search_by_key(&contact.bodies[side], |body| body.id) {
                     for axis in 0..3 {
                         self.wall_impulses[3 * place + axis].add(sign * contact.impulse[axis]);
+                    }
+                    let wall = &statics[place];
+                    if matches!(wall.motion, Motion::Kinematic(_)) {
+                        let arm = contact.point - wall.pose.position;
+                        let velocity = wall.velocity + wall.angular_velocity.cross(&arm);
+                        account.add(Source::Motions, -sign * contact.impulse.dot(&velocity));
                     }
                 }
             }
@@ -384,9 +420,29 @@ impl Stepper<'_> {
 
     /// Collective.
     pub fn observe(&self) -> Observation {
-        let (World { scene, physics, .. }, comm) = (&self.world, self.territory.comm);
+        let (world @ World { scene, .. }, comm) = (&self.world, self.territory.comm);
         let regions = region::measure(&self.regions, scene, &self.contacts, comm);
-        Observation { regions, ..observe::observe(scene, physics, &self.wall_impulses, comm) }
+        Observation { regions, ..observe::observe(world, &self.wall_impulses, comm) }
+    }
+
+    /// Collective, once, before the first step: from here on work is accounted for.
+    pub fn open_account(&mut self) {
+        self.world.account = Account::open(self.observe().energy());
+    }
+
+    pub fn account(&self) -> &Account {
+        &self.world.account
+    }
+
+    /// Goes on with an account from a checkpoint, the same on every rank.
+    pub fn resume_account(&mut self, account: &Account) {
+        let is_owner = self.territory.comm.rank() == OWNER;
+        self.world.account = if is_owner { account.clone() } else { account.without_work() };
+    }
+
+    /// From now on machines whose forces are too stiff for the time step are let through.
+    pub fn let_stiff_forces(&mut self) {
+        self.world.machines.unchecked = true;
     }
 
     /// The state between two steps.
@@ -395,6 +451,7 @@ impl Stepper<'_> {
             state: self.world.scene.state.clone(),
             machines: self.world.machines.save(),
             partition: self.territory.partition.clone(),
+            account: self.world.account.clone(),
         }
     }
 
@@ -403,6 +460,7 @@ impl Stepper<'_> {
     pub fn take_back(&mut self, snapshot: &Snapshot) -> Result<(), StepError> {
         self.world.scene.state.clone_from(&snapshot.state);
         self.territory.partition.clone_from(&snapshot.partition);
+        self.world.account.clone_from(&snapshot.account);
         self.world.machines.take_back(&snapshot.machines)
     }
 }

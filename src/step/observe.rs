@@ -1,9 +1,9 @@
 //! Energies, momenta and forces of the whole scene: sums that are the same to the last bit on any number of
 //! ranks.
 
-use super::RegionMeasure;
+use super::{RegionMeasure, World};
 use crate::geometry::Vec3;
-use crate::scene::{Body, Physics, Scene};
+use crate::scene::Body;
 use decomposition::{Comm, ExactSum};
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -14,6 +14,12 @@ pub struct Observation {
     pub kinetic_energy: f64,
     /// In the present gravity, zero at the origin, J.
     pub potential_energy: f64,
+    /// Of all machines: kinetic energy, that of weight and that of springs, J.
+    pub machines: [f64; 3],
+    /// Since the start: of motions, forces and corrections, J.
+    pub work: [f64; 3],
+    /// What is left of the energy of the start and the work since: negative where contacts took it up, J.
+    pub balance: f64,
     /// kg m/s.
     pub momentum: Vec3,
     /// About the origin, kg m²/s.
@@ -29,7 +35,8 @@ pub fn kinetic_energy(body: &Body) -> f64 {
 }
 
 /// Collective. `wall_impulses` holds this rank's share, three sums for each of the scene's statics.
-pub fn observe(scene: &Scene, physics: &Physics, wall_impulses: &[ExactSum], comm: &dyn Comm) -> Observation {
+pub fn observe(world: &World, wall_impulses: &[ExactSum], comm: &dyn Comm) -> Observation {
+    let World { scene, physics, machines, account } = world;
     let gravity = (physics.gravity)(physics.time(scene.state.step));
     let mut sums = vec![ExactSum::default(); 8];
     for body in &scene.state.grains {
@@ -42,18 +49,38 @@ pub fn observe(scene: &Scene, physics: &Physics, wall_impulses: &[ExactSum], com
             sums[5 + axis].add(angular[axis]);
         }
     }
+    let mut energies: [ExactSum; 3] = Default::default();
+    for machine in machines.energies(comm) {
+        energies.iter_mut().zip(machine).for_each(|(sum, energy)| sum.add(energy));
+    }
+    sums.extend(energies);
+    sums.extend(account.sums().iter().cloned());
     sums.extend(wall_impulses.iter().cloned());
     ExactSum::reduce(&mut sums, comm);
     let mut count = [scene.state.grains.len() as i64];
     comm.sum_i64(&mut count);
     let vector = |first: usize| Vec3::from_fn(|axis, _| sums[first + axis].value());
-    Observation {
+    let three = |first: usize| [0, 1, 2].map(|place| sums[first + place].value());
+    let mut observed = Observation {
         bodies: count[0] as u64,
         kinetic_energy: sums[0].value(),
         potential_energy: sums[1].value(),
         momentum: vector(2),
         angular_momentum: vector(5),
-        forces: (8..sums.len()).step_by(3).map(|first| vector(first) / physics.time_step).collect(),
+        machines: three(8),
+        work: three(11),
+        balance: 0.0,
+        forces: (14..sums.len()).step_by(3).map(|first| vector(first) / physics.time_step).collect(),
         regions: Vec::new(),
+    };
+    let expected = account.start.map(|start| start + observed.work.iter().sum::<f64>());
+    observed.balance = expected.map_or(0.0, |expected| observed.energy() - expected);
+    observed
+}
+
+impl Observation {
+    /// Of all bodies and machines, J.
+    pub fn energy(&self) -> f64 {
+        self.kinetic_energy + self.potential_energy + self.machines.iter().sum::<f64>()
     }
 }

@@ -38,7 +38,7 @@ impl<'a> View<'a> {
         motion: &FreeMotion,
         rank: usize,
     ) -> Self {
-        let World { scene, machines, physics } = world;
+        let World { scene, machines, physics, .. } = world;
         let state = &scene.state;
         let count = state.grains.len() + halo.ghosts.len() + state.statics.len() + state.machine_bodies.len();
         let mut view = Self {

@@ -1,5 +1,6 @@
 //! What is simulated, and where this rank stands in it.
 
+use super::account::Account;
 use super::integrate::Clock;
 use super::machines::Machines;
 use crate::exchange::DecompositionOptions;
@@ -8,11 +9,12 @@ use crate::geometry::Vec3;
 use crate::scene::{Body, Motion, Physics, Scene};
 use decomposition::{Comm, Partition};
 
-/// Bodies, machines and the laws of their motion.
+/// Bodies, machines, the laws of their motion, and the work done on them.
 pub struct World {
     pub scene: Scene,
     pub machines: Machines,
     pub physics: Physics,
+    pub account: Account,
 }
 
 impl World {

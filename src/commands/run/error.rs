@@ -82,6 +82,22 @@ pub enum RunError {
     )]
     MachineTooFast { step: u64, time: f64, body: String, limit: f64, directory: PathBuf },
     #[error(
+        "step {step} (t = {time:?} s): there are {excess:.3e} J more than were put in, beyond the {allowed:.3e} J that are let \
+         pass: the run has exploded ({parts}; {fastest})\n  \
+         checkpoints, pictures and series up to here are in {}; a smaller time step or softer springs may help",
+        directory.display()
+    )]
+    Energy {
+        step: u64,
+        time: f64,
+        excess: f64,
+        allowed: f64,
+        /// Where it is.
+        parts: String,
+        fastest: String,
+        directory: PathBuf,
+    },
+    #[error(
         "step {step} (t = {time:?} s): {}{source}",
         place.as_ref().map_or(String::new(), |place| format!("{place}: "))
     )]
@@ -116,7 +132,10 @@ impl RunError {
             | RunError::UnknownCase { .. }
             | RunError::NoStart { .. } => 1,
             RunError::Options(_) => 2,
-            RunError::TooFast { .. } | RunError::MachineTooFast { .. } | RunError::Step { .. } => 3,
+            RunError::TooFast { .. }
+            | RunError::MachineTooFast { .. }
+            | RunError::Energy { .. }
+            | RunError::Step { .. } => 3,
             RunError::Output(_) | RunError::Io { .. } => 4,
             RunError::InUse { .. } => 5,
             RunError::OtherRank { code, .. } => *code,

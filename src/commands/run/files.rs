@@ -17,7 +17,7 @@ use crate::output::{
 };
 use crate::scene::Scene;
 use crate::setup::{AchievedGrading, GRADINGS};
-use crate::step::{Machines, Observation, StepReport, Stepper};
+use crate::step::{Account as EnergyAccount, Machines, Observation, StepReport, Stepper};
 use decomposition::Comm;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -119,6 +119,7 @@ impl Recorded {
 /// Names of attachments.
 const POSITION: &str = "position";
 const STATISTICS: &str = "statistics";
+const ENERGY: &str = "energy";
 const BODIES: &str = "bodies.vtkhdf";
 const CONTACTS: &str = "contacts.vtkhdf";
 
@@ -133,6 +134,11 @@ pub(super) struct Account<'a> {
 /// The statistics of a run at a checkpoint; none if it does not say.
 pub(super) fn statistics_at(state: &StateFile) -> Result<Option<Statistics>, OutputError> {
     Ok(state.attachment(STATISTICS)?.and_then(|bytes| Statistics::decode(&bytes)))
+}
+
+/// The work done in a run up to a checkpoint; none if it does not say.
+pub(super) fn account_at(state: &StateFile) -> Result<Option<EnergyAccount>, OutputError> {
+    Ok(state.attachment(ENERGY)?.and_then(|bytes| EnergyAccount::decode(&bytes)))
 }
 
 impl<'c> Files<'c> {
@@ -313,12 +319,14 @@ impl<'c> Files<'c> {
         if pictured != now.pictured {
             attachments.extend(now.images.into_iter().map(|(name, image)| (at_the_end(&name), image)));
         }
+        let energy = stepper.account().encode(self.comm);
         if self.comm.rank() == 0 {
             let domain = self.domain.map(|domain| [domain.min, domain.max]);
             let position = Position { pictured, domain, series, machines };
             // Writing to memory cannot fail.
             attachments.push((POSITION.into(), postcard::to_allocvec(&position).unwrap_or_default()));
             attachments.push((STATISTICS.into(), account.statistics.encode()));
+            attachments.push((ENERGY.into(), energy));
             let listing = serde_json::to_vec(account.listing).unwrap_or_default();
             attachments.push((LISTING.into(), listing));
             attachments.push((GRADINGS.into(), serde_json::to_vec(account.gradings).unwrap_or_default()));

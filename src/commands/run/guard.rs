@@ -5,41 +5,95 @@ use super::error::RunError;
 use crate::exchange::OWNER;
 use crate::geometry::{Aabb, Vec3};
 use crate::input::Case;
+use crate::machine::Machine;
 use crate::multibody::{BodyIndex, Multibody};
 use crate::scene::{Body, BodyId};
-use crate::step::{StepReport, Stepper};
-use decomposition::Comm;
+use crate::step::{StepError, StepReport, Stepper};
+use decomposition::{Comm, ExactSum};
 
-/// By how much a speed must be beyond what a case can have.
+/// By how much a speed or an energy must be beyond what a case can have.
 const MARGIN: f64 = 10.0;
 
-/// The speed beyond which a run has exploded, m/s: that of the case, or [`MARGIN`] times what its own scales
-/// allow: through all of the scene in one step, the fastest body at the start, a free fall as long as the run.
-/// Collective.
-pub(super) fn speed_limit(case: &Case, stepper: &Stepper, comm: &dyn Comm) -> f64 {
-    if let Some(limit) = case.simulation.maximum_speed {
-        return limit;
+/// In so many steps all of a scene may be crossed.
+const STEPS_ACROSS: f64 = 10.0;
+
+/// Of the speed at which a run has exploded, what all bodies together may gain from nowhere.
+const SLOW: f64 = 0.01;
+
+/// Steps from one balance of energy to the next.
+const BALANCE_EVERY: u64 = 16;
+
+/// How large and how fast a case is, the same on every rank.
+struct Scales {
+    /// Of the box around all bodies, m.
+    size: f64,
+    /// The fastest body at the start, m/s.
+    fastest: f64,
+    /// m/s²
+    gravity: f64,
+    /// Of all free bodies and machines, kg.
+    mass: f64,
+}
+
+impl Scales {
+    /// Collective.
+    fn of(stepper: &Stepper, comm: &dyn Comm) -> Self {
+        let state = &stepper.scene().state;
+        let mut bounds = Aabb::empty();
+        for body in state.grains.iter().chain(&state.machine_bodies) {
+            bounds = bounds.union(&body.shape.aabb(&body.pose));
+        }
+        for Body { pose, .. } in &state.statics {
+            bounds = bounds.union(&Aabb { min: pose.position, max: pose.position });
+        }
+        let speeds = state.grains.iter().chain(&state.statics).map(|body| body.velocity.norm());
+        let machines = stepper.machines().all();
+        let of_machines = machines.iter().flat_map(|machine| speeds_of(&machine.multibody));
+        let fastest = speeds.chain(of_machines.map(|(_, speed)| speed)).fold(0.0, f64::max);
+        let [low, high] = [-bounds.min, bounds.max];
+        let mut words = [low.x, low.y, low.z, high.x, high.y, high.z, fastest];
+        comm.max_f64(&mut words);
+        let sides = Vec3::from_fn(|axis, _| words[axis] + words[3 + axis]);
+        let mut mass = [ExactSum::default()];
+        state.grains.iter().for_each(|body| mass[0].add(body.mass));
+        ExactSum::reduce(&mut mass, comm);
+        let of_machine = |machine: &Machine| machine.multibody.model().total_mass();
+        let physics = stepper.physics();
+        Self {
+            // Without bodies there is nothing to be fast; half-spaces on machines have no size.
+            size: sides.iter().filter(|side| side.is_finite()).map(|side| side * side).sum::<f64>().sqrt(),
+            fastest: words[6],
+            gravity: (physics.gravity)(physics.start_time).norm(),
+            mass: mass[0].value() + machines.iter().map(of_machine).sum::<f64>(),
+        }
     }
-    let state = &stepper.scene().state;
-    let mut bounds = Aabb::empty();
-    for body in state.grains.iter().chain(&state.machine_bodies) {
-        bounds = bounds.union(&body.shape.aabb(&body.pose));
+}
+
+/// What a run may not exceed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    /// The speed beyond which a run has exploded, m/s: that of the case, or what its own scales allow: through
+    /// all of the scene in [`STEPS_ACROSS`] steps, and [`MARGIN`] times the fastest body at the start and a free
+    /// fall as long as the run.
+    pub speed: f64,
+    /// By how much the energy may exceed the work done, besides [`MARGIN`] times that work, J: [`MARGIN`] times
+    /// the energy of motion at the start and of a fall across the scene, and that of all bodies at a share
+    /// [`SLOW`] of the speed. One for explosions, not for drift.
+    pub energy: f64,
+}
+
+impl Bounds {
+    /// Collective.
+    pub fn of(case: &Case, stepper: &Stepper, comm: &dyn Comm) -> Self {
+        let Scales { size, fastest, gravity, mass } = Scales::of(stepper, comm);
+        let across = size / (STEPS_ACROSS * stepper.physics().time_step);
+        let own = across + MARGIN * (fastest + gravity * case.simulation.duration);
+        let speed = case.simulation.maximum_speed.unwrap_or(own);
+        let observed = stepper.observe();
+        let moving = observed.kinetic_energy + observed.machines[0] + observed.machines[2];
+        let slow = SLOW * speed;
+        Self { speed, energy: MARGIN * (moving + mass * gravity * size) + 0.5 * mass * slow * slow }
     }
-    for Body { pose, .. } in &state.statics {
-        bounds = bounds.union(&Aabb { min: pose.position, max: pose.position });
-    }
-    let speeds = state.grains.iter().chain(&state.statics).map(|body| body.velocity.norm());
-    let machines = stepper.machines().all().iter().flat_map(|machine| speeds_of(&machine.multibody));
-    let fastest = speeds.chain(machines.map(|(_, speed)| speed)).fold(0.0, f64::max);
-    let [low, high] = [-bounds.min, bounds.max];
-    let mut words = [low.x, low.y, low.z, high.x, high.y, high.z, fastest];
-    comm.max_f64(&mut words);
-    let sides = Vec3::from_fn(|axis, _| words[axis] + words[3 + axis]);
-    // Without bodies there is nothing to be fast; half-spaces on machines have no size.
-    let size = sides.iter().filter(|side| side.is_finite()).map(|side| side * side).sum::<f64>().sqrt();
-    let physics = stepper.physics();
-    let fall = (physics.gravity)(physics.start_time).norm() * case.simulation.duration;
-    MARGIN * (size / physics.time_step + words[6] + fall)
 }
 
 /// The bodies of a machine with the speeds of their frames, m/s.
@@ -85,6 +139,75 @@ impl Run<'_> {
         // Not a number is too fast.
         let mut found = all.filter(|(_, speed)| speed.is_nan() || *speed > limit);
         found.next().map_or(f64::NEG_INFINITY, |(body, _)| body.encode())
+    }
+
+    /// At times: an error if there is more energy than can be. Collective, and the same on every rank.
+    pub(super) fn guard_energy(&mut self, report: &StepReport) -> Result<(), RunError> {
+        if !report.step.is_multiple_of(BALANCE_EVERY) {
+            return Ok(());
+        }
+        let margin = self.bounds.energy;
+        let observed = self.observed();
+        let allowed = margin + MARGIN * observed.work.iter().map(|work| work.abs()).sum::<f64>();
+        // Not a number is too much.
+        if observed.balance <= allowed {
+            return Ok(());
+        }
+        let (grains, machines) = (observed.kinetic_energy, observed.machines);
+        Err(RunError::Energy {
+            step: report.step,
+            time: report.time,
+            excess: observed.balance,
+            allowed,
+            parts: format!(
+                "grains {grains:.3e} J of motion, machines {:.3e} J of motion and {:.3e} J in springs",
+                machines[0], machines[2]
+            ),
+            fastest: self.fastest(),
+            directory: self.options.directory.clone(),
+        })
+    }
+
+    /// The fastest body in words. Collective.
+    fn fastest(&self) -> String {
+        let grains = self.stepper.scene().state.grains.iter();
+        let own = grains.map(|body| (body, body.velocity.norm())).max_by(|a, b| a.1.total_cmp(&b.1));
+        let mut most = [own.map_or(f64::NEG_INFINITY, |(_, speed)| speed)];
+        self.comm.max_f64(&mut most);
+        let own = own.filter(|(_, speed)| *speed >= most[0]);
+        let text = own.map(|(body, speed)| {
+            format!("{} moves at {speed:.3e} m/s", self.inventory.describe(body.id, body.group))
+        });
+        let mut texts: Vec<String> = self
+            .comm
+            .all_gather(text.unwrap_or_default().as_bytes())
+            .into_iter()
+            .map(|text| String::from_utf8_lossy(&text).into_owned())
+            .filter(|text| !text.is_empty())
+            .take(1)
+            .collect();
+        let machines = self.stepper.machines().all().iter();
+        let bodies = machines.flat_map(|machine| {
+            speeds_of(&machine.multibody).map(move |(body, speed)| (machine, body, speed))
+        });
+        if let Some((machine, body, speed)) = bodies.max_by(|a, b| a.2.total_cmp(&b.2)) {
+            let model = machine.multibody.model();
+            let (name, body) = (model.name(), model.body_name(BodyIndex(body)));
+            texts.push(format!("{body:?} of machine {name:?} at {speed:.3e} m/s"));
+        }
+        texts.join(", ")
+    }
+
+    /// A step that was not made, because a machine has come into a phase in which its forces would blow up: the
+    /// state from before it is saved. Collective.
+    pub(super) fn refused(&mut self, source: StepError) -> RunError {
+        match self.save(None) {
+            Ok(()) => {
+                self.digest = None;
+                self.failed(source)
+            }
+            Err(error) => error,
+        }
     }
 
     /// A step has left a body of a machine too fast. The same on every rank.

@@ -58,7 +58,7 @@ fn run_after(
         setup::memory::require(&setup::memory::Need::of(&case), comm)?;
     }
     let found = super::find(&case, &options, comm, log)?;
-    let setup = match &found {
+    let mut setup = match &found {
         Some(found) => setup::resume(&case, &found.state, comm)?,
         None => {
             if let Some(missing) = missing_start(&job.case, &case, comm) {
@@ -72,6 +72,9 @@ fn run_after(
             setup::build(&case, comm)?
         }
     };
+    if !options.force {
+        setup.require_stable(&case)?;
+    }
     super::run(&case, setup, found.as_ref(), &options, comm, log)
 }
 

@@ -39,6 +39,7 @@ use crate::step::{Cost, Observation, StepError, StepReport, Stepper};
 use decomposition::{Comm, watch};
 use error::agree;
 use files::{Account, Files, Frames, OldFiles};
+use guard::Bounds;
 use progress::Progress;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -145,7 +146,20 @@ pub fn run(
     let statistics = found.map(|found| files::statistics_at(&found.state)).transpose()?.flatten();
     let mut stepper = Stepper::with_machines(scene, machines, physics, solver, decomposition, comm);
     stepper.let_stop();
-    stepper.set_speed_limit(guard::speed_limit(case, &stepper, comm));
+    if options.force {
+        stepper.let_stiff_forces();
+    }
+    match found
+        .filter(|found| found.same_run)
+        .map(|found| files::account_at(&found.state))
+        .transpose()?
+        .flatten()
+    {
+        Some(account) => stepper.resume_account(&account),
+        None => stepper.open_account(),
+    }
+    let bounds = Bounds::of(case, &stepper, comm);
+    stepper.set_speed_limit(bounds.speed);
     stepper.set_regions(case.regions.iter().map(|region| region.bounds).collect());
     if options.verify {
         stepper.verify_copies();
@@ -167,6 +181,7 @@ pub fn run(
         restarted_from: found.map(|_| first_step),
         statistics: statistics.unwrap_or_default(),
         observed: None,
+        bounds,
         row_failure: None,
         rows_wait: false,
         saved: Instant::now(),
@@ -306,6 +321,7 @@ struct Run<'a> {
     statistics: Statistics,
     /// Of the step that has just been made, once somebody has asked.
     observed: Option<Observation>,
+    bounds: Bounds,
     row_failure: Option<RunError>,
     /// Rows could not be written, and it has been said.
     rows_wait: bool,
@@ -354,6 +370,9 @@ impl Run<'_> {
             worst_penetration: statistics.penetration(),
             kinetic_energy: observed.kinetic_energy,
             potential_energy: observed.potential_energy,
+            machine_energies: observed.machines,
+            work: observed.work,
+            energy_balance: observed.balance,
             seconds_setup,
             seconds_steps: seconds_steps[0],
             seconds_total: table.total,
@@ -385,6 +404,7 @@ impl Run<'_> {
             let report = match self.stepper.step() {
                 Err(StepError::Stopped { signal }) => return self.broken_off(signal),
                 Err(StepError::TooFast { body, speed }) => return Err(self.exploded(body, speed)),
+                Err(source @ StepError::Unstable { .. }) => return Err(self.refused(source)),
                 made => made.map_err(|source| self.failed(source))?,
             };
             self.step_seconds += begun.elapsed().as_secs_f64();
@@ -400,6 +420,7 @@ impl Run<'_> {
             if let Some(lost) = verdict.lost {
                 return Err(self.lost(lost, &report));
             }
+            self.guard_energy(&report)?;
             if verdict.row_failed {
                 let own = self.row_failure.take().map_or(Ok(()), Err);
                 agree(self.comm, own).or_else(|error| self.let_pass_rows(error))?;
@@ -497,10 +518,7 @@ impl Run<'_> {
     /// A step that could not be made, on all ranks.
     fn failed(&self, source: StepError) -> RunError {
         let step = self.stepper.scene().state.step + 1;
-        let place = match &source {
-            StepError::Machine { machine, cut: Some(cut), .. } => self.case.place_of_cut(machine, cut),
-            _ => None,
-        };
+        let place = crate::setup::place_of(self.case, &source);
         RunError::Step { step, time: self.stepper.physics().time(step), place, source }
     }
 

@@ -61,6 +61,12 @@ pub struct Summary {
     /// J, at the end.
     pub kinetic_energy: f64,
     pub potential_energy: f64,
+    /// J, at the end: kinetic, of weight and of springs.
+    pub machine_energies: [f64; 3],
+    /// J, since the start: of motions, forces and corrections.
+    pub work: [f64; 3],
+    /// J: what is left of the energy at the start and the work since; contacts take it up.
+    pub energy_balance: f64,
     /// s, slowest rank.
     pub seconds_setup: f64,
     /// Of the steps alone, without output.

@@ -4,7 +4,7 @@ use crate::geometry::{Mat3, Pose, Vec3};
 use crate::input::bodies::build::refused;
 use crate::input::bodies::shapes::{MAXIMUM_PARTS, ReadShapes, read_part, too_many};
 use crate::input::build::Users;
-use crate::input::case::ClusterPart;
+use crate::input::case::{ClusterPart, FORCE_LISTS};
 use crate::input::language::document::Data;
 use crate::input::language::errors::ErrorKind;
 use crate::input::language::keys::{Kind, Range};
@@ -40,12 +40,14 @@ pub(in crate::input) fn read_machines(
     machines.into_iter().collect()
 }
 
-/// Keeps file and line of each cut, for errors that come up when the machine is assembled or moves.
+/// Keeps file and line of each cut and force, for errors that come up when the machine is assembled or moves.
 fn keep_places(table: &TableReader) {
-    let Some(Data::List(items)) = table.entry("cut").map(|entry| &entry.value.data) else { return };
-    for item in items {
-        if let Some((name, place)) = item.name().zip(table.reader.place(&item.origin)) {
-            table.reader.places.borrow_mut().insert(format!("{}.cut.{name}", table.path), place);
+    for list in FORCE_LISTS.into_iter().chain(["cut"]) {
+        let Some(Data::List(items)) = table.entry(list).map(|entry| &entry.value.data) else { continue };
+        for item in items {
+            if let Some((name, place)) = item.name().zip(table.reader.place(&item.origin)) {
+                table.reader.places.borrow_mut().insert(format!("{}.{list}.{name}", table.path), place);
+            }
         }
     }
 }
@@ -139,9 +141,8 @@ fn try_out(table: &TableReader, machine: &CaseMachine) {
         }
         ModelError::BadCut { cut, .. } => ("cut", cut.clone()),
         ModelError::BadForce { force, .. } => {
-            let lists = ["spring", "actuator", "force", "torque"];
             let named = |list: &&&str| entry_named(table, list, force).is_some();
-            (lists.iter().find(named).copied().unwrap_or("spring"), force.clone())
+            (FORCE_LISTS.iter().find(named).copied().unwrap_or("spring"), force.clone())
         }
         _ => ("", String::new()),
     };

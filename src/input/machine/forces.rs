@@ -2,6 +2,7 @@
 
 use crate::formula::Expression;
 use crate::input::build::is_taken;
+use crate::input::case::FORCE_LISTS;
 use crate::input::language::document::{Data, Value};
 use crate::input::language::errors::ErrorKind;
 use crate::input::language::keys::Kind;
@@ -56,7 +57,7 @@ pub(in crate::input) fn read_forces(
     table: &TableReader,
     parts: &MachineNames,
 ) -> Option<Vec<(String, MachineForce)>> {
-    let lists = ["spring", "actuator", "force", "torque"].map(|list| table.tables(list));
+    let lists = FORCE_LISTS.map(|list| table.tables(list));
     let names = Names::collect(lists.iter().flatten());
     let read = |(list, table): (usize, &TableReader)| match list {
         0 => read_spring(table, parts),

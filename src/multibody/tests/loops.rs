@@ -63,7 +63,7 @@ fn machine(builder: MultibodyBuilder) -> Multibody {
 }
 
 fn energy(machine: &mut Multibody) -> f64 {
-    let (kinetic, weight) = machine.energy();
+    let [kinetic, weight, _] = machine.energy();
     kinetic + weight
 }
 

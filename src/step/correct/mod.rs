@@ -14,7 +14,9 @@ use super::assemble::Assembled;
 use super::contacts::ContactProblem;
 use super::couple::Solved;
 use super::integrate::moved;
-use crate::scene::{Body, Physics};
+use super::world::World;
+use crate::geometry::Vec3;
+use crate::scene::Physics;
 use crate::solve::{Manifold, Point, Problem, Solution, Twist};
 
 /// Displacement velocities.
@@ -81,10 +83,14 @@ pub fn machine_displacements(shifts: &Option<Shifts>, physics: &Physics) -> Vec<
     shifts.as_ref().map_or(Vec::new(), |shifts| shifts.machines.iter().map(displacement).collect())
 }
 
-/// Moves the bodies; they are the first of the slots.
-pub fn apply(bodies: &mut [Body], shifts: &Option<Shifts>, physics: &Physics) {
+/// Moves the bodies, which are the first of the slots, and accounts for the weight that is lifted.
+pub fn apply(world: &mut World, shifts: &Option<Shifts>) {
     let Some(shifts) = shifts else { return };
-    for (body, shift) in bodies.iter_mut().zip(&shifts.bodies) {
-        body.pose = moved(&body.pose, &shift.linear.into(), &shift.angular.into(), physics.time_step);
+    let (gravity, time_step) = (world.gravity(), world.physics.time_step);
+    for (body, shift) in world.scene.state.grains.iter_mut().zip(&shifts.bodies) {
+        if shift.linear != [0.0; 3] {
+            world.account.lift(body.mass, &gravity, &(Vec3::from(shift.linear) * time_step));
+        }
+        body.pose = moved(&body.pose, &shift.linear.into(), &shift.angular.into(), time_step);
     }
 }

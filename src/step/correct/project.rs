@@ -93,7 +93,7 @@ impl Projector {
         drop(contacts);
         let shifts = Some(Shifts::of(solution));
         let displacements = machine_displacements(&shifts, &world.physics);
-        apply(&mut world.scene.state.grains, &shifts, &world.physics);
+        apply(world, &shifts);
         world.machines.shift(&mut world.scene, &displacements, comm)?;
         Ok((deepest, Round::Moved))
     }

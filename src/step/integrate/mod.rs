@@ -21,9 +21,10 @@ pub use moreau_jean::MoreauJean;
 pub use prescribed::{finish_prescribed, predict_prescribed};
 
 use crate::geometry::{Pose, Quat, Vec3};
-use crate::multibody::{Multibody, MultibodyError, ReducedOperators};
+use crate::multibody::{Multibody, MultibodyError, ReducedOperators, Tangents};
 use crate::scene::{Body, Scheme};
 use crate::solve::{Inertia, Twist};
+use nalgebra::DMatrix;
 
 /// The time of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,6 +82,10 @@ pub trait Integrator: Send + Sync {
         velocity: &[f64],
         shift: &[f64],
     ) -> Result<(), MultibodyError>;
+
+    /// What a step makes of small deviations `(δq_u, δv_u)` of a machine from its motion: its eigenvalues tell
+    /// whether they grow.
+    fn amplification(&self, tangents: &Tangents, time_step: f64) -> DMatrix<f64>;
 }
 
 /// The integrator of a scheme.

@@ -14,9 +14,10 @@
 
 use super::{Approach, Clock, Integrator, Moved, moved};
 use crate::geometry::{Mat3, Quat, Vec3};
-use crate::multibody::{Multibody, MultibodyError, ReducedOperators};
+use crate::multibody::{ForceEvaluation, Multibody, MultibodyError, ReducedOperators, Tangents};
 use crate::scene::{Body, Motion};
 use crate::solve::{Inertia, Twist};
+use nalgebra::DMatrix;
 use rayon::prelude::*;
 
 /// θ in [0.5, 1].
@@ -66,6 +67,26 @@ impl Integrator for MoreauJean {
         shift: &[f64],
     ) -> Result<(), MultibodyError> {
         multibody.finish_with_shift(velocity, shift) // (30), (16), (20)
+    }
+
+    /// `δq_m = δq + (1 − θ) h δv`, `δv' = δv + h (A δq_m + B δv_f)`, `δq' = δq_m + θ h δv'`, where `δv_f` is `δv`
+    /// or that of the middle of the step.
+    fn amplification(&self, tangents: &Tangents, time_step: f64) -> DMatrix<f64> {
+        let (nu, h) = (tangents.position.nrows(), time_step);
+        let unit = DMatrix::<f64>::identity(nu, 2 * nu);
+        let mut velocity = DMatrix::zeros(nu, 2 * nu);
+        velocity.view_mut((0, nu), (nu, nu)).fill_with_identity();
+        let middle = unit + &velocity * ((1.0 - self.theta) * h);
+        let mut force_velocity = velocity.clone();
+        if tangents.force_evaluation == ForceEvaluation::MiddleVelocity {
+            let gain = &tangents.position * &middle + &tangents.velocity * &velocity;
+            force_velocity += gain * ((1.0 - self.theta) * h);
+        }
+        let after = velocity + (&tangents.position * &middle + &tangents.velocity * force_velocity) * h;
+        let mut whole = DMatrix::zeros(2 * nu, 2 * nu);
+        whole.view_mut((0, 0), (nu, 2 * nu)).copy_from(&(middle + &after * (self.theta * h)));
+        whole.view_mut((nu, 0), (nu, 2 * nu)).copy_from(&after);
+        whole
     }
 }
 

@@ -1,8 +1,9 @@
 //! What an integrator remembers of bodies travels with them, and is taken back with a step.
 
 use super::*;
-use crate::multibody::{Multibody, MultibodyError, ReducedOperators};
+use crate::multibody::{Multibody, MultibodyError, ReducedOperators, Tangents};
 use crate::step::integrate::{Approach, Clock, MoreauJean};
+use nalgebra::DMatrix;
 
 /// Moreau and Jean's scheme that also counts the steps of each body, and keeps where it stood before the last
 /// one.
@@ -28,6 +29,10 @@ impl Integrator for Remembering {
 
     fn finish(&self, bodies: &mut [Body], moved: &Moved, clock: &Clock) {
         self.0.finish(bodies, moved, clock);
+    }
+
+    fn amplification(&self, tangents: &Tangents, time_step: f64) -> DMatrix<f64> {
+        self.0.amplification(tangents, time_step)
     }
 
     fn predict_machine<'m>(

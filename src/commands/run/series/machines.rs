@@ -83,6 +83,7 @@ pub(super) static EACH: [Group; 8] = [
         ),
         entry("kinetic_energy", "J", "of its bodies", Real(|now, at| now.loads(at).energies[0])),
         entry("potential_energy", "J", "of their weight", Real(|now, at| now.loads(at).energies[1])),
+        entry("spring_energy", "J", "of its springs", Real(|now, at| now.loads(at).energies[2])),
         entry(
             "closure_error",
             "m or rad",

@@ -37,6 +37,38 @@ pub(super) static GROUPS: [Group; 3] = [
             "of their weight, zero at the origin",
             Real(|now, _| now.observed.potential_energy),
         ),
+        entry("machine_kinetic_energy", "J", "of all machines", Real(|now, _| now.observed.machines[0])),
+        entry(
+            "machine_potential_energy",
+            "J",
+            "of their weight, zero at the origin",
+            Real(|now, _| now.observed.machines[1]),
+        ),
+        entry("spring_energy", "J", "of the springs of machines", Real(|now, _| now.observed.machines[2])),
+        entry(
+            "work_of_motions",
+            "J",
+            "of prescribed joints and kinematic bodies, since the start",
+            Real(|now, _| now.observed.work[0]),
+        ),
+        entry(
+            "work_of_forces",
+            "J",
+            "of actuators, dampers and other forces of machines, since the start; what springs store is left out",
+            Real(|now, _| now.observed.work[1]),
+        ),
+        entry(
+            "work_of_corrections",
+            "J",
+            "of grains that corrections of overlap have lifted, since the start",
+            Real(|now, _| now.observed.work[2]),
+        ),
+        entry(
+            "energy_balance",
+            "J",
+            "all energy less that of the start and the work since: what contacts have taken up is negative",
+            Real(|now, _| now.observed.balance),
+        ),
         entry("momentum", "kg m/s", "of all free bodies", Vector(|now, _| now.observed.momentum)),
         entry(
             "angular_momentum",

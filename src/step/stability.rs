@@ -1,0 +1,122 @@
+//! Whether the forces of a machine are too stiff for the time step of a scheme that takes them explicitly.
+//!
+//! A step maps small deviations by the scheme's amplification matrix. An eigenvalue beyond the unit circle on
+//! the left, `|ρ| > 1` and `Re ρ < 0`, is a deviation that is thrown from one side to the other and grows: no
+//! motion of the mechanism itself does that in one step, only a step that is too long, as for
+//! `ω h > 2` and `c h / m > 2`. (An eigenvalue on the right may be a pendulum that falls over.)
+//!
+//! A law with a limit chatters where its slope is too steep, but cannot grow beyond the limit. So the slopes
+//! are taken over a tiny and over a large change, and both have to be too steep.
+
+use super::StepError;
+use super::integrate::Integrator;
+use crate::machine::Machine;
+use crate::multibody::{Amplitudes, Tangents};
+use nalgebra::Schur;
+
+/// Growth a step that rounding may show.
+const MARGIN: f64 = 1e-6;
+
+/// Of the step that would do, what is advised.
+const ADVISED: f64 = 0.9;
+
+/// An error if the machine, as it stands, would blow up in steps of this length.
+pub(super) fn check(
+    machine: &mut Machine,
+    integrator: &dyn Integrator,
+    time_step: f64,
+) -> Result<(), StepError> {
+    let mut limit = time_step;
+    let mut stiffest = None;
+    for amplitudes in [Amplitudes::SMALL, Amplitudes::LARGE] {
+        // Where loops cannot be closed nearby, nothing can be said.
+        let Ok(tangents) = machine.multibody.tangents(&amplitudes) else { return Ok(()) };
+        let Some(largest) = largest_step(&tangents, integrator, time_step) else { return Ok(()) };
+        limit = largest.min(limit);
+        stiffest = stiffest_element(&tangents, time_step);
+    }
+    let model = machine.multibody.model();
+    let element = stiffest.and_then(|index| model.force_names().nth(index)).map(str::to_string);
+    Err(StepError::Unstable {
+        machine: model.name().to_string(),
+        element,
+        time_step: format!("{time_step:?}"),
+        limit: format!("{:.1e}", ADVISED * limit),
+    })
+}
+
+/// The largest step below `time_step` in which deviations do not grow; none if `time_step` itself will do.
+fn largest_step(tangents: &Tangents, integrator: &dyn Integrator, time_step: f64) -> Option<f64> {
+    let grows = |time_step: f64| {
+        let matrix = integrator.amplification(tangents, time_step);
+        if matrix.iter().any(|entry| !entry.is_finite()) {
+            return true;
+        }
+        let Some(schur) = Schur::try_new(matrix, 1e-14, 10_000) else { return false };
+        schur.complex_eigenvalues().iter().any(|value| value.norm() > 1.0 + MARGIN && value.re < 0.0)
+    };
+    if !grows(time_step) {
+        return None;
+    }
+    let (mut good, mut bad) = (time_step, time_step);
+    while grows(good) && good > 1e-12 * time_step {
+        (good, bad) = (0.5 * good, good);
+    }
+    for _ in 0..20 {
+        let middle = 0.5 * (good + bad);
+        if grows(middle) {
+            bad = middle;
+        } else {
+            good = middle;
+        }
+    }
+    Some(good)
+}
+
+/// The force element that is furthest beyond what the step allows.
+fn stiffest_element(tangents: &Tangents, time_step: f64) -> Option<usize> {
+    let steepness = |[stiffness, damping]: &[f64; 2]| {
+        (-stiffness * time_step * time_step / 4.0).max(-damping * time_step / 2.0)
+    };
+    let all = tangents.elements.iter().map(steepness).enumerate();
+    all.filter(|(_, steepness)| *steepness > 0.1).max_by(|a, b| a.1.total_cmp(&b.1)).map(|(index, _)| index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::integrate::integrator;
+    use super::*;
+    use crate::multibody::ForceEvaluation;
+    use crate::scene::Scheme;
+    use nalgebra::DMatrix;
+
+    fn oscillator(stiffness: f64, damping: f64) -> Tangents {
+        Tangents {
+            position: DMatrix::from_element(1, 1, -stiffness),
+            velocity: DMatrix::from_element(1, 1, -damping),
+            force_evaluation: ForceEvaluation::StartVelocity,
+            elements: vec![[-stiffness, -damping]],
+        }
+    }
+
+    #[test]
+    fn springs_and_dampers_have_the_limits_of_the_textbook() {
+        for theta in [0.5, 0.75, 1.0] {
+            let scheme = integrator(Scheme::MoreauJean { theta });
+            // ω h = 2.
+            let limit = largest_step(&oscillator(1e6, 0.0), &*scheme, 1e-2).expect("too stiff");
+            assert!((limit - 2e-3).abs() < 1e-7, "{limit}");
+            assert_eq!(largest_step(&oscillator(1e6, 0.0), &*scheme, 1.99e-3), None);
+            // c h / m = 2.
+            let limit = largest_step(&oscillator(0.0, 500.0), &*scheme, 1e-2).expect("too stiff");
+            assert!((limit - 4e-3).abs() < 1e-7, "{limit}");
+        }
+    }
+
+    #[test]
+    fn what_falls_over_is_no_alarm() {
+        let scheme = integrator(Scheme::default());
+        assert_eq!(largest_step(&oscillator(-1e6, 0.0), &*scheme, 1e-2), None);
+        assert_eq!(largest_step(&oscillator(0.0, -300.0), &*scheme, 1e-2), None);
+    }
+}
