@@ -72,7 +72,7 @@ fn the_double_pendulum_keeps_its_energy_between_impacts() {
     let case = shipped("double-pendulum-wall.toml", &["simulation.duration=2.4"]);
     let mut stepper = stepper(&case);
     let energy = |stepper: &breccia::step::Stepper| {
-        let [kinetic, potential] = stepper.machines().loads()[0].energies;
+        let [kinetic, potential, _] = stepper.machines().loads()[0].energies;
         kinetic + potential
     };
     stepper.step().expect("it swings");

@@ -316,7 +316,7 @@ fn a_box_pushed_at_a_height_tips_above_the_threshold() {
 /// impulse that stops the tip exists always. When it slides to +x there is no paradox, but the coupling of
 /// normal and tangent is as strong.
 fn painleve(friction: f64, speed: f64, activation: Activation, local: LocalLaw) -> Stepper<'static> {
-    let mut world = World::new(1e-3, ContactLaw { friction, restitution: 0.0, activation });
+    let mut world = World::new(1e-3, ContactLaw { friction, restitution: 0.0, activation, stiffness: None });
     world.options.law = local;
     world.options.tolerance = 1e-10;
     world.wall(Vec3::z(), Vec3::zeros());

@@ -132,7 +132,12 @@ pub fn state(path: &str) -> (Scene, Physics) {
         laws.set(
             one,
             other,
-            ContactLaw { friction: 0.7, restitution: 0.0, activation: Activation::Predictive },
+            ContactLaw {
+                friction: 0.7,
+                restitution: 0.0,
+                activation: Activation::Predictive,
+                stiffness: None,
+            },
         );
     }
     let (grains, statics) = bodies.into_iter().partition(|body| body.motion == Motion::Free);
@@ -153,7 +158,11 @@ pub fn stones1000(path: &str) -> (Scene, Physics) {
     let vertices = vertices.as_slice().unwrap();
     let settled = settled.as_slice().unwrap();
     let mut laws = LawTable::new(1);
-    laws.set(0, 0, ContactLaw { friction: 0.7, restitution: 0.0, activation: Activation::Predictive });
+    laws.set(
+        0,
+        0,
+        ContactLaw { friction: 0.7, restitution: 0.0, activation: Activation::Predictive, stiffness: None },
+    );
     let grains = (0..mass.len())
         .map(|k| {
             let points: Vec<Vec3> = vertices[k * 60..(k + 1) * 60].chunks(3).map(three).collect();

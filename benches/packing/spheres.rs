@@ -36,7 +36,7 @@ pub fn scene((spheres, half_width): &Bed) -> Scene {
     scene.model.laws.set(
         0,
         0,
-        ContactLaw { friction: 0.5, restitution: 0.0, activation: Activation::Predictive },
+        ContactLaw { friction: 0.5, restitution: 0.0, activation: Activation::Predictive, stiffness: None },
     );
     for wall in &mut scene.state.statics[1..] {
         wall.pose.position = wall.pose.position.normalize() * *half_width;

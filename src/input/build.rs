@@ -15,7 +15,7 @@ use crate::input::language::reader::{Reader, TableReader};
 use crate::input::language::values::is_identifier;
 use crate::input::machine::build::{Surroundings, read_machines};
 use crate::input::sections::CASE;
-use crate::scene::{Activation, Scheme};
+use crate::scene::{Activation, Scheme, SpringAt, Stiffness};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -339,12 +339,41 @@ fn read_contact(table: &TableReader, materials: &Names) -> Option<ContactPair> {
         );
         table.relation("restitution", message);
     }
+    let stiffness = read_stiffness(table, restitution);
+    // With a spring the gap law is the predictive one, with its sign.
+    let law = if stiffness.is_some() { Some(Activation::Predictive) } else { law };
     let [first, second] = pair?;
     Some(ContactPair {
         materials: [first.min(second), first.max(second)],
         friction: friction?,
         restitution: restitution?,
         law: law?,
+        stiffness,
+    })
+}
+
+fn read_stiffness(table: &TableReader, restitution: Option<f64>) -> Option<Stiffness> {
+    let given = |key: &str| table.entry(key).is_some();
+    if !given("stiffness") {
+        for key in ["dissipation", "spring_at"].into_iter().filter(|key| given(key)) {
+            table.relation(key, "found without a stiffness, expected stiffness beside it".into());
+        }
+        return None;
+    }
+    if restitution.is_some_and(|restitution| restitution > 0.0) {
+        let message = "found with a stiffness, expected 0: bodies that give way rebound by their stiffness, less by dissipation";
+        table.relation("restitution", message.into());
+    }
+    if table.entry("law").is_some() && table.choice::<Activation>("law") == Some(Activation::GapActivated) {
+        table.relation(
+            "law",
+            "found \"gap-activated\" with a stiffness, expected \"predictive\" or nothing".into(),
+        );
+    }
+    Some(Stiffness {
+        normal: table.number("stiffness")?,
+        dissipation: table.number("dissipation")?,
+        spring_at: table.choice::<SpringAt>("spring_at")?,
     })
 }
 

@@ -6,7 +6,7 @@ use crate::formula::{Motion, VectorFormula};
 use crate::geometry::{Aabb, Convex, Overflow, Pose, SizeDistribution, StoneParameters, Vec3};
 use crate::input::machine::case::CaseMachine;
 use crate::output::{BodyField, ContactDrawing, Precision, Spheres};
-use crate::scene::{Activation, Scheme};
+use crate::scene::{Activation, Scheme, Stiffness};
 use crate::solve::assembled::Method;
 use crate::solve::{Acceleration, LocalLaw, Measure};
 use crate::words::choices;
@@ -105,6 +105,8 @@ pub struct ContactPair {
     /// In [0, 1]; above 0 only with [`Activation::GapActivated`].
     pub restitution: f64,
     pub law: Activation,
+    /// Rigid if none; otherwise the law is [`Activation::Predictive`].
+    pub stiffness: Option<Stiffness>,
 }
 
 #[derive(Clone, Debug, PartialEq)]

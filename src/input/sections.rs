@@ -9,7 +9,7 @@ use crate::input::case::OnWriteError;
 use crate::input::language::keys::{Alternative, Key, Kind, Namespace, Need, Range, Section};
 use crate::input::machine::sections::MACHINE;
 use crate::output::{BodyField, ContactDrawing, Precision, Spheres};
-use crate::scene::Activation;
+use crate::scene::{Activation, SpringAt};
 use crate::solve::assembled::Method;
 use crate::solve::{Acceleration, LocalLaw, Measure};
 use crate::words::Choose;
@@ -358,6 +358,27 @@ static CONTACT: Section = plain(
             "",
             Default("\"gap-activated\""),
             "When a contact acts.",
+        ),
+        key(
+            "stiffness",
+            Kind::Number(Range::POSITIVE),
+            "N/m",
+            Optional("rigid"),
+            "Of each contact point along the normal. Contacts then give way: the law is \"predictive\", and restitution follows from dissipation.",
+        ),
+        key(
+            "dissipation",
+            Kind::Number(Range::NOT_NEGATIVE),
+            "s",
+            Default("0.0"),
+            "How long the damper beside the spring takes to relax: the force is stiffness times (overlap + dissipation times approach speed).",
+        ),
+        key(
+            "spring_at",
+            Kind::Choice(SpringAt::CHOICES),
+            "",
+            Default("\"end\""),
+            "From which gap the force of the spring follows.",
         ),
     ],
 );

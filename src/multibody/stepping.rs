@@ -268,6 +268,12 @@ impl Multibody {
         self.data.body_twist(body, point)
     }
 
+    /// All bodies with the speeds of their frames, m/s.
+    pub fn speeds(&self) -> impl Iterator<Item = (BodyIndex, f64)> {
+        let speed = |body| self.body_twist(body, &self.pose(body).position).linear.norm();
+        (0..self.model.body_count()).map(BodyIndex).map(move |body| (body, speed(body)))
+    }
+
     pub fn pose(&self, body: BodyIndex) -> Pose {
         self.data.pose(body)
     }

@@ -14,6 +14,26 @@ crate::words::choices! {
     }
 }
 
+crate::words::choices! {
+    /// From which gap the force of a contact's spring follows; see [`Stiffness`].
+    #[derive(Default)]
+    pub enum SpringAt {
+        #[default]
+        End = "end", "the gap that the step leads to: stable for any stiffness, takes up what the step does not resolve";
+        Middle = "middle", "the mean over the step: keeps energy where the step resolves the contact, rings where it does not";
+    }
+}
+
+/// The spring and damper of a contact point, along the normal: force `-k (g + τ V_n)`, never pulling.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stiffness {
+    /// k > 0, N/m.
+    pub normal: f64,
+    /// τ ≥ 0, s.
+    pub dissipation: f64,
+    pub spring_at: SpringAt,
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ContactLaw {
     /// μ ≥ 0.
@@ -21,6 +41,8 @@ pub struct ContactLaw {
     /// e in [0, 1]; above 0 only with [`Activation::GapActivated`].
     pub restitution: f64,
     pub activation: Activation,
+    /// Rigid if none; only with [`Activation::Predictive`].
+    pub stiffness: Option<Stiffness>,
 }
 
 impl ContactLaw {

@@ -206,6 +206,7 @@ fn laws(case: &Case) -> LawTable {
     let mut laws = LawTable::new(case.materials.len());
     for contact in &case.contacts {
         let law = ContactLaw {
+            stiffness: contact.stiffness,
             friction: contact.friction,
             restitution: contact.restitution,
             activation: contact.law,

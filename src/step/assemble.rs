@@ -9,7 +9,7 @@ use crate::exchange::colours::is_of;
 use crate::exchange::parcel::{Grain, Parcel, ParcelPoint};
 use crate::geometry::{Aabb, Vec3, place_on_curve};
 use crate::law::coulomb::project_on_cone;
-use crate::scene::{Activation, Body, BodyId, ContactLaw, Impulses, Motion, Scene, StoredImpulse};
+use crate::scene::{Activation, Body, BodyId, ContactLaw, Impulses, Motion, Scene, SpringAt, StoredImpulse};
 use crate::solve::colour::Link;
 use crate::solve::problem::{IDLE, contact_frame};
 use crate::solve::{End, MachineSlot, Manifold, Point, Problem};
@@ -23,8 +23,22 @@ pub struct PointInfo {
     pub gap: f64,
     /// World, in the middle between the two surfaces.
     pub position: Vec3,
+    /// Of its spring, N/m; zero for rigid.
+    pub stiffness: f64,
     /// How long before `q_m` the impulse acted, by [`Impact`], s; zero where overlap is not limited.
     pub since_impact: f64,
+}
+
+impl PointInfo {
+    /// The gap that corrections of overlap see: what springs give way by is left alone.
+    pub fn rigid_gap(&self) -> f64 {
+        if self.stiffness > 0.0 { self.gap.max(0.0) } else { self.gap }
+    }
+
+    /// What its spring stores, J.
+    pub fn elastic_energy(&self) -> f64 {
+        0.5 * self.stiffness * self.gap.min(0.0).powi(2)
+    }
 }
 
 /// The home of a contact: its first free body; if there is none, the first that belongs to a machine.
@@ -265,7 +279,7 @@ impl<'a> Assembler<'a> {
                 frame: self.frame,
                 kind: self.law.kind(),
                 friction: self.law.friction,
-                compliance: 0.0,
+                compliance: self.compliance(),
                 first_point,
             });
         }
@@ -279,7 +293,7 @@ impl<'a> Assembler<'a> {
             given: [0, 1].map(|side| self.given(side, arms)),
             bias: self.bias(info, arms, &impact),
             impulse: self.carried(info.feature),
-            gap: info.gap,
+            gap: info.rigid_gap(),
             since_impact: info.since_impact,
         };
         let points: Vec<ParcelPoint> = found.iter().map(point).collect();
@@ -290,7 +304,7 @@ impl<'a> Assembler<'a> {
             ends: [self.end(0), self.end(1)],
             frame: self.frame,
             friction: self.law.friction,
-            compliance: 0.0,
+            compliance: self.compliance(),
             points,
         };
         (!parcel.points.is_empty()).then_some(HubContact { slots, parcel, infos })
@@ -323,9 +337,10 @@ impl<'a> Assembler<'a> {
                 (_, TakesPart::Closed) => info.gap <= 0.0,
                 (_, TakesPart::Closing) => info.gap <= 0.0 || self.flight(info, arms).closes(),
             };
-        let points = self.contact.points.iter().map(|&ContactPoint { feature, gap, position }| {
+        let stiffness = self.law.stiffness.map_or(0.0, |stiffness| stiffness.normal);
+        let points = self.contact.points.iter().map(move |&ContactPoint { feature, gap, position }| {
             let arms = self.bodies.map(|body| position - body.pose.position);
-            (PointInfo { feature, gap, position, since_impact: 0.0 }, arms)
+            (PointInfo { feature, gap, position, stiffness, since_impact: 0.0 }, arms)
         });
         points.filter(move |(info, arms)| active(info, arms))
     }
@@ -368,19 +383,33 @@ impl<'a> Assembler<'a> {
         project_on_cone(local, self.law.friction).into()
     }
 
-    /// `e V_n⁻`, with the velocities at the start of the step, or `g/h`; where overlap is limited that of
-    /// [`Impact`].
+    /// C of all points.
+    fn compliance(&self) -> f64 {
+        self.law.stiffness.map_or(0.0, |stiffness| self.parts.approach.spring(&stiffness, 0.0, 0.0).1)
+    }
+
+    /// V_n⁻: at the start of the step.
+    fn normal_velocity_before(&self, info: &PointInfo, arms: &[Vec3; 2]) -> f64 {
+        let before = [0, 1].map(|side| self.velocity_before(side, info, arms));
+        self.frame[0].dot(&(before[1] - before[0]))
+    }
+
+    /// `e V_n⁻`, `g/h`, or that of a spring; where overlap is limited that of [`Impact`].
     fn bias(&self, info: &PointInfo, arms: &[Vec3; 2], impact: &Option<Impact>) -> f64 {
+        if let Some(stiffness) = &self.law.stiffness {
+            let before = match stiffness.spring_at {
+                SpringAt::End => 0.0,
+                SpringAt::Middle => self.normal_velocity_before(info, arms),
+            };
+            return self.parts.approach.spring(stiffness, info.gap, before).0;
+        }
         if let Some(impact) = impact {
             return self.flight(info, arms).bias(impact, self.law.restitution);
         }
         match self.law.activation {
             Activation::Predictive => info.gap.max(0.0) / self.parts.approach.closing,
             Activation::GapActivated if self.law.restitution == 0.0 => 0.0,
-            Activation::GapActivated => {
-                let before = [0, 1].map(|side| self.velocity_before(side, info, arms));
-                self.law.restitution * self.frame[0].dot(&(before[1] - before[0]))
-            }
+            Activation::GapActivated => self.law.restitution * self.normal_velocity_before(info, arms),
         }
     }
 

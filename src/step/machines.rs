@@ -31,6 +31,8 @@ pub struct Machines {
     rates: Vec<Vec<f64>>,
     /// What springs stored at the start of the step, by machine, on the owner, J.
     springs: Vec<f64>,
+    /// m/s, beyond which a step is not taken.
+    pub(super) speed_limit: Option<f64>,
     /// Whether machines whose forces are too stiff for the step are let through.
     pub(super) unchecked: bool,
     /// The phase in which each machine was last checked, on the owner.
@@ -282,6 +284,9 @@ impl Machines {
                 Ok(loads)
             });
             self.loads[index] = finished.map_err(|problem| error(machine, problem))?;
+            if let Some(limit) = self.speed_limit {
+                check_speeds(machine, limit)?;
+            }
         }
         Ok(())
     }
@@ -333,6 +338,28 @@ impl Loads {
             work: [0.0, multibody.work_of_motions(&wrenches)],
         })
     }
+}
+
+/// An error with the first body that is too fast; what is not a number is.
+fn check_speeds(machine: &Machine, limit: f64) -> Result<(), StepError> {
+    let multibody = &machine.multibody;
+    let Some((body, speed)) = multibody.speeds().find(|(_, speed)| speed.is_nan() || *speed > limit) else {
+        return Ok(());
+    };
+    let model = multibody.model();
+    let powers =
+        multibody.force_values().iter().zip(multibody.force_rates()).map(|(force, rate)| force * rate);
+    let strongest = model.force_names().zip(powers).zip(multibody.force_values());
+    let strongest = strongest.max_by(|a, b| a.0.1.abs().total_cmp(&b.0.1.abs()));
+    Err(StepError::MachineTooFast {
+        machine: model.name().into(),
+        body: model.body_name(body).into(),
+        joint: model.joint_name(body).into(),
+        speed: format!("{speed:.3e} m/s"),
+        force: strongest.map_or(String::new(), |((name, power), value)| {
+            format!("; of its forces {name:?} does most, {value:.3e} N or N m with {power:.3e} W")
+        }),
+    })
 }
 
 fn error(machine: &Machine, problem: MultibodyError) -> StepError {

@@ -91,6 +91,15 @@ pub enum StepError {
         time_step: String,
         limit: String,
     },
+    #[error("{body:?} of machine {machine:?}, carried by joint {joint:?}, would move at {speed}{force}")]
+    MachineTooFast {
+        machine: String,
+        body: String,
+        joint: String,
+        speed: String,
+        /// What drives it most, in words.
+        force: String,
+    },
     #[error("the contact problem cannot be solved by this method: {problem}")]
     Solver { problem: String },
     /// The state is that of the start of the step.
@@ -99,13 +108,6 @@ pub enum StepError {
     /// The state is that of the start of the step.
     #[error("body {} would move at {speed}", body.0)]
     TooFast { body: BodyId, speed: String },
-}
-
-impl StepError {
-    /// Whether the state from before the step can be put back: nothing but its start has been changed.
-    fn leaves_the_start(&self) -> bool {
-        matches!(self, Self::Stopped { .. } | Self::TooFast { .. } | Self::Unstable { .. })
-    }
 }
 
 /// A world with everything needed to step it.
@@ -129,6 +131,9 @@ pub struct Stepper<'c> {
     dump: Option<Dump>,
     /// Of the step under way, if it may be broken off.
     start: Option<Start>,
+    /// Whether the step has changed what cannot be put back.
+    past_start: bool,
+    is_put_back: bool,
     /// Beyond which a step is not taken, m/s.
     speed_limit: Option<f64>,
 }
@@ -183,20 +188,22 @@ impl<'c> Stepper<'c> {
             dump_due: false,
             dump: None,
             start: None,
+            past_start: false,
+            is_put_back: false,
             speed_limit: None,
         }
     }
 
-    /// Algorithm 1. Collective. After [`StepError::Stopped`] and [`StepError::TooFast`] the state is that
-    /// before the step.
+    /// Algorithm 1. Collective. After an error the state is that before the step, if
+    /// [`is_put_back`](Self::is_put_back) says so.
     pub fn step(&mut self) -> Result<StepReport, StepError> {
         if let Some(start) = &mut self.start {
             start.remember(&self.world);
         }
         let made = self.make_step();
         match (&self.start, made) {
-            (Some(start), Err(broken)) if broken.leaves_the_start() => {
-                start.put_back(&mut self.world)?;
+            (Some(start), Err(broken)) if !self.past_start => {
+                self.is_put_back = start.put_back(&mut self.world).is_ok();
                 Err(broken)
             }
             (_, made) => made,
@@ -204,6 +211,7 @@ impl<'c> Stepper<'c> {
     }
 
     fn make_step(&mut self) -> Result<StepReport, StepError> {
+        (self.past_start, self.is_put_back) = (false, false);
         let free = self.predict()?; // (29), (16)–(27), v_free of (28)
         let Self { world, pipeline, territory, timers, .. } = self;
         let query = query(world, &*self.integrator);
@@ -216,7 +224,7 @@ impl<'c> Stepper<'c> {
         if let Some(limit) = self.speed_limit {
             let limits = speed::Limits { speed: limit, duration: world.physics.time_step };
             speed::check(&world.scene.state.grains, &solved.solution.velocities, &limits, territory.comm)?;
-        } // up to here a step can be put back from `Start`
+        }
         if std::mem::take(&mut self.dump_due) {
             let whole = whole::gather(&contacts.share(), Some(&solved.solution), territory.comm);
             self.dump = whole.map(|whole| whole.dump());
@@ -267,6 +275,7 @@ impl<'c> Stepper<'c> {
         let velocities = &solution.hub.velocities;
         let end = machines::End { velocities, shifts: &displacements, touched: &touched };
         timers.time(Phase::Machine, comm, || machines.finish(scene, &**integrator, &end, comm))?;
+        self.past_start = true; // up to here a step can be put back from `Start`
         machines.account(account);
         timers.time(Phase::Finish, comm, || {
             let moved = Moved { inertia: &inertia, free: &free_velocity, solved: &solution.velocities };
@@ -396,6 +405,12 @@ impl Stepper<'_> {
     /// after [`let_stop`](Self::let_stop).
     pub fn set_speed_limit(&mut self, limit: f64) {
         self.speed_limit = Some(limit);
+        self.world.machines.speed_limit = Some(limit);
+    }
+
+    /// Whether the state after a step that failed is that before it.
+    pub fn is_put_back(&self) -> bool {
+        self.is_put_back
     }
 
     /// m/s, if there is one.
@@ -422,7 +437,7 @@ impl Stepper<'_> {
     pub fn observe(&self) -> Observation {
         let (world @ World { scene, .. }, comm) = (&self.world, self.territory.comm);
         let regions = region::measure(&self.regions, scene, &self.contacts, comm);
-        Observation { regions, ..observe::observe(world, &self.wall_impulses, comm) }
+        Observation { regions, ..observe::observe(world, &self.contacts, &self.wall_impulses, comm) }
     }
 
     /// Collective, once, before the first step: from here on work is accounted for.

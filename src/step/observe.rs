@@ -1,7 +1,7 @@
 //! Energies, momenta and forces of the whole scene: sums that are the same to the last bit on any number of
 //! ranks.
 
-use super::{RegionMeasure, World};
+use super::{ContactView, RegionMeasure, World};
 use crate::geometry::Vec3;
 use crate::scene::Body;
 use decomposition::{Comm, ExactSum};
@@ -16,6 +16,8 @@ pub struct Observation {
     pub potential_energy: f64,
     /// Of all machines: kinetic energy, that of weight and that of springs, J.
     pub machines: [f64; 3],
+    /// Of the springs of contacts, where contacts were looked for in the last step, J.
+    pub contact_energy: f64,
     /// Since the start: of motions, forces and corrections, J.
     pub work: [f64; 3],
     /// What is left of the energy of the start and the work since: negative where contacts took it up, J.
@@ -35,7 +37,12 @@ pub fn kinetic_energy(body: &Body) -> f64 {
 }
 
 /// Collective. `wall_impulses` holds this rank's share, three sums for each of the scene's statics.
-pub fn observe(world: &World, wall_impulses: &[ExactSum], comm: &dyn Comm) -> Observation {
+pub fn observe(
+    world: &World,
+    contacts: &[ContactView],
+    wall_impulses: &[ExactSum],
+    comm: &dyn Comm,
+) -> Observation {
     let World { scene, physics, machines, account } = world;
     let gravity = (physics.gravity)(physics.time(scene.state.step));
     let mut sums = vec![ExactSum::default(); 8];
@@ -54,6 +61,10 @@ pub fn observe(world: &World, wall_impulses: &[ExactSum], comm: &dyn Comm) -> Ob
         energies.iter_mut().zip(machine).for_each(|(sum, energy)| sum.add(energy));
     }
     sums.extend(energies);
+    let mut springs = ExactSum::default();
+    let stored = contacts.iter().map(|contact| contact.elastic_energy);
+    stored.filter(|energy| *energy > 0.0).for_each(|energy| springs.add(energy));
+    sums.push(springs);
     sums.extend(account.sums().iter().cloned());
     sums.extend(wall_impulses.iter().cloned());
     ExactSum::reduce(&mut sums, comm);
@@ -68,9 +79,10 @@ pub fn observe(world: &World, wall_impulses: &[ExactSum], comm: &dyn Comm) -> Ob
         momentum: vector(2),
         angular_momentum: vector(5),
         machines: three(8),
-        work: three(11),
+        contact_energy: sums[11].value(),
+        work: three(12),
         balance: 0.0,
-        forces: (14..sums.len()).step_by(3).map(|first| vector(first) / physics.time_step).collect(),
+        forces: (15..sums.len()).step_by(3).map(|first| vector(first) / physics.time_step).collect(),
         regions: Vec::new(),
     };
     let expected = account.start.map(|start| start + observed.work.iter().sum::<f64>());
@@ -81,6 +93,6 @@ pub fn observe(world: &World, wall_impulses: &[ExactSum], comm: &dyn Comm) -> Ob
 impl Observation {
     /// Of all bodies and machines, J.
     pub fn energy(&self) -> f64 {
-        self.kinetic_energy + self.potential_energy + self.machines.iter().sum::<f64>()
+        self.kinetic_energy + self.potential_energy + self.contact_energy + self.machines.iter().sum::<f64>()
     }
 }

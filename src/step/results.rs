@@ -20,6 +20,8 @@ pub struct ContactView {
     /// World, on the second body, N s.
     pub impulse: Vec3,
     pub gap: f64,
+    /// What its spring stores, J; zero for rigid.
+    pub elastic_energy: f64,
 }
 
 /// What is left when the contact problem itself is gone.
@@ -115,6 +117,7 @@ impl ContactProblem<'_> {
                 normal: frame[0],
                 impulse: world(frame, impulse),
                 gap: info.gap,
+                elastic_energy: info.elastic_energy(),
             };
         for (index, Manifold { key, slots, frame, .. }) in problem.manifolds.iter().enumerate() {
             let at = |place: usize| point(key, *slots, frame, &self.assembled.points[place], &solved[place]);

@@ -12,10 +12,13 @@ use super::StepError;
 use super::integrate::Integrator;
 use crate::machine::Machine;
 use crate::multibody::{Amplitudes, Tangents};
-use nalgebra::Schur;
+use nalgebra::{DMatrix, Schur};
 
 /// Growth a step that rounding may show.
 const MARGIN: f64 = 1e-6;
+
+/// Growth a step that no motion of a mechanism has.
+const CERTAIN: f64 = 1.5;
 
 /// Of the step that would do, what is advised.
 const ADVISED: f64 = 0.9;
@@ -48,12 +51,22 @@ pub(super) fn check(
 /// The largest step below `time_step` in which deviations do not grow; none if `time_step` itself will do.
 fn largest_step(tangents: &Tangents, integrator: &dyn Integrator, time_step: f64) -> Option<f64> {
     let grows = |time_step: f64| {
-        let matrix = integrator.amplification(tangents, time_step);
+        let mut matrix = integrator.amplification(tangents, time_step);
         if matrix.iter().any(|entry| !entry.is_finite()) {
             return true;
         }
-        let Some(schur) = Schur::try_new(matrix, 1e-14, 10_000) else { return false };
-        schur.complex_eigenvalues().iter().any(|value| value.norm() > 1.0 + MARGIN && value.re < 0.0)
+        // In positions and h times velocities entries are of like size.
+        let nu = tangents.position.nrows();
+        matrix.view_mut((0, nu), (nu, nu)).scale_mut(1.0 / time_step);
+        matrix.view_mut((nu, 0), (nu, nu)).scale_mut(time_step);
+        match Schur::try_new(matrix.clone(), f64::EPSILON, 1000 * nu) {
+            Some(schur) => {
+                let mut values =
+                    schur.complex_eigenvalues().into_iter().copied().collect::<Vec<_>>().into_iter();
+                values.any(|value| value.norm() > 1.0 + MARGIN && value.re < 0.0)
+            }
+            None => spectral_radius(matrix) > CERTAIN,
+        }
     };
     if !grows(time_step) {
         return None;
@@ -73,6 +86,22 @@ fn largest_step(tangents: &Tangents, integrator: &dyn Integrator, time_step: f64
     Some(good)
 }
 
+/// By repeated squaring, to some per cent: for matrices whose eigenvalues are not found.
+fn spectral_radius(mut matrix: DMatrix<f64>) -> f64 {
+    let mut logarithm = 0.0;
+    let squarings = 10;
+    for _ in 0..squarings {
+        let size = matrix.norm();
+        if size == 0.0 || !size.is_finite() {
+            return if size == 0.0 { 0.0 } else { f64::INFINITY };
+        }
+        matrix /= size;
+        matrix = &matrix * &matrix;
+        logarithm = 2.0 * (logarithm + size.ln());
+    }
+    ((logarithm + matrix.norm().max(f64::MIN_POSITIVE).ln()) / f64::from(1 << squarings)).exp()
+}
+
 /// The force element that is furthest beyond what the step allows.
 fn stiffest_element(tangents: &Tangents, time_step: f64) -> Option<usize> {
     let steepness = |[stiffness, damping]: &[f64; 2]| {
@@ -88,7 +117,6 @@ mod tests {
     use super::*;
     use crate::multibody::ForceEvaluation;
     use crate::scene::Scheme;
-    use nalgebra::DMatrix;
 
     fn oscillator(stiffness: f64, damping: f64) -> Tangents {
         Tangents {
@@ -111,6 +139,24 @@ mod tests {
             let limit = largest_step(&oscillator(0.0, 500.0), &*scheme, 1e-2).expect("too stiff");
             assert!((limit - 4e-3).abs() < 1e-7, "{limit}");
         }
+    }
+
+    #[test]
+    fn a_damper_among_free_coordinates_is_found() {
+        // A wheel that turns freely, a damped mass, a soft oscillator, coupled a little.
+        let scheme = integrator(Scheme::default());
+        let mut tangents = oscillator(0.0, 0.0);
+        tangents.position = DMatrix::from_diagonal(&vec![0.0, -1e3, -50.0].into());
+        tangents.velocity = DMatrix::from_diagonal(&vec![0.0, -3.7e5, -1.0].into());
+        tangents.velocity[(0, 1)] = 1e4;
+        let limit = largest_step(&tangents, &*scheme, 5e-4).expect("too stiff");
+        assert!((limit - 2.0 / 3.7e5).abs() < 1e-8, "{limit}");
+    }
+
+    #[test]
+    fn radii_by_squaring() {
+        let matrix = DMatrix::from_row_slice(2, 2, &[0.0, 4.0, -1.0, 0.0]);
+        assert!((spectral_radius(matrix) - 2.0).abs() < 0.05);
     }
 
     #[test]

@@ -27,11 +27,11 @@ pub const SEATED: f64 = 1e-9;
 const MATERIALS: usize = 3;
 
 pub fn law(friction: f64, restitution: f64) -> ContactLaw {
-    ContactLaw { friction, restitution, activation: Activation::GapActivated }
+    ContactLaw { friction, restitution, activation: Activation::GapActivated, stiffness: None }
 }
 
 pub fn predictive(friction: f64) -> ContactLaw {
-    ContactLaw { friction, restitution: 0.0, activation: Activation::Predictive }
+    ContactLaw { friction, restitution: 0.0, activation: Activation::Predictive, stiffness: None }
 }
 
 /// A scene in the making.

@@ -75,13 +75,6 @@ pub enum RunError {
     )]
     TooFast { step: u64, time: f64, body: String, speed: String, limit: f64, saved: String },
     #[error(
-        "step {step} (t = {time:?} s): {body} moves faster than the {limit:.3e} m/s of simulation.maximum_speed, or \
-         its velocity is not a finite number: the run has exploded\n  \
-         pictures, series and checkpoints up to the step before are in {}; a smaller time step or softer springs may help",
-        directory.display()
-    )]
-    MachineTooFast { step: u64, time: f64, body: String, limit: f64, directory: PathBuf },
-    #[error(
         "step {step} (t = {time:?} s): there are {excess:.3e} J more than were put in, beyond the {allowed:.3e} J that are let \
          pass: the run has exploded ({parts}; {fastest})\n  \
          checkpoints, pictures and series up to here are in {}; a smaller time step or softer springs may help",
@@ -98,7 +91,7 @@ pub enum RunError {
         directory: PathBuf,
     },
     #[error(
-        "step {step} (t = {time:?} s): {}{source}",
+        "step {step} (t = {time:?} s): {}{source}\n  {saved}",
         place.as_ref().map_or(String::new(), |place| format!("{place}: "))
     )]
     Step {
@@ -107,6 +100,8 @@ pub enum RunError {
         /// Of the part of the case that it is about.
         place: Option<String>,
         source: StepError,
+        /// Where the state before is.
+        saved: String,
     },
     #[error(transparent)]
     Output(#[from] OutputError),
@@ -132,10 +127,7 @@ impl RunError {
             | RunError::UnknownCase { .. }
             | RunError::NoStart { .. } => 1,
             RunError::Options(_) => 2,
-            RunError::TooFast { .. }
-            | RunError::MachineTooFast { .. }
-            | RunError::Energy { .. }
-            | RunError::Step { .. } => 3,
+            RunError::TooFast { .. } | RunError::Energy { .. } | RunError::Step { .. } => 3,
             RunError::Output(_) | RunError::Io { .. } => 4,
             RunError::InUse { .. } => 5,
             RunError::OtherRank { code, .. } => *code,

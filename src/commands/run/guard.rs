@@ -2,13 +2,11 @@
 
 use super::Run;
 use super::error::RunError;
-use crate::exchange::OWNER;
 use crate::geometry::{Aabb, Vec3};
 use crate::input::Case;
 use crate::machine::Machine;
-use crate::multibody::{BodyIndex, Multibody};
 use crate::scene::{Body, BodyId};
-use crate::step::{StepError, StepReport, Stepper};
+use crate::step::{StepReport, Stepper};
 use decomposition::{Comm, ExactSum};
 
 /// By how much a speed or an energy must be beyond what a case can have.
@@ -48,7 +46,7 @@ impl Scales {
         }
         let speeds = state.grains.iter().chain(&state.statics).map(|body| body.velocity.norm());
         let machines = stepper.machines().all();
-        let of_machines = machines.iter().flat_map(|machine| speeds_of(&machine.multibody));
+        let of_machines = machines.iter().flat_map(|machine| machine.multibody.speeds());
         let fastest = speeds.chain(of_machines.map(|(_, speed)| speed)).fold(0.0, f64::max);
         let [low, high] = [-bounds.min, bounds.max];
         let mut words = [low.x, low.y, low.z, high.x, high.y, high.z, fastest];
@@ -96,51 +94,7 @@ impl Bounds {
     }
 }
 
-/// The bodies of a machine with the speeds of their frames, m/s.
-fn speeds_of(multibody: &Multibody) -> impl Iterator<Item = (usize, f64)> {
-    (0..multibody.model().body_count()).map(|index| {
-        let body = BodyIndex(index);
-        (index, multibody.body_twist(body, &multibody.pose(body).position).linear.norm())
-    })
-}
-
-/// A body of a machine, as ranks send it to each other.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct MachineBody {
-    machine: usize,
-    body: usize,
-}
-
-impl MachineBody {
-    const MOST: usize = 1 << 20;
-
-    fn encode(self) -> f64 {
-        (self.machine * Self::MOST + self.body) as f64
-    }
-
-    pub fn decode(word: f64) -> Option<Self> {
-        let number = word as usize;
-        (word >= 0.0).then_some(Self { machine: number / Self::MOST, body: number % Self::MOST })
-    }
-}
-
 impl Run<'_> {
-    /// The body of a machine that is too fast after a step, or is not finite, as a word for a maximum over
-    /// ranks.
-    pub(super) fn too_fast_machine_body(&self) -> f64 {
-        if self.comm.rank() != OWNER {
-            return f64::NEG_INFINITY;
-        }
-        let Some(limit) = self.stepper.speed_limit() else { return f64::NEG_INFINITY };
-        let machines = self.stepper.machines().all().iter().enumerate();
-        let all = machines.flat_map(|(machine, built)| {
-            speeds_of(&built.multibody).map(move |(body, speed)| (MachineBody { machine, body }, speed))
-        });
-        // Not a number is too fast.
-        let mut found = all.filter(|(_, speed)| speed.is_nan() || *speed > limit);
-        found.next().map_or(f64::NEG_INFINITY, |(body, _)| body.encode())
-    }
-
     /// At times: an error if there is more energy than can be. Collective, and the same on every rank.
     pub(super) fn guard_energy(&mut self, report: &StepReport) -> Result<(), RunError> {
         if !report.step.is_multiple_of(BALANCE_EVERY) {
@@ -187,39 +141,29 @@ impl Run<'_> {
             .take(1)
             .collect();
         let machines = self.stepper.machines().all().iter();
-        let bodies = machines.flat_map(|machine| {
-            speeds_of(&machine.multibody).map(move |(body, speed)| (machine, body, speed))
-        });
+        let bodies = machines
+            .flat_map(|machine| machine.multibody.speeds().map(move |(body, speed)| (machine, body, speed)));
         if let Some((machine, body, speed)) = bodies.max_by(|a, b| a.2.total_cmp(&b.2)) {
             let model = machine.multibody.model();
-            let (name, body) = (model.name(), model.body_name(BodyIndex(body)));
+            let (name, body) = (model.name(), model.body_name(body));
             texts.push(format!("{body:?} of machine {name:?} at {speed:.3e} m/s"));
         }
         texts.join(", ")
     }
 
-    /// A step that was not made, because a machine has come into a phase in which its forces would blow up: the
-    /// state from before it is saved. Collective.
-    pub(super) fn refused(&mut self, source: StepError) -> RunError {
-        match self.save(None) {
-            Ok(()) => {
-                self.digest = None;
-                self.failed(source)
-            }
-            Err(error) => error,
+    /// The state from before a step that has failed is saved, if it is there; what to say of it. Collective.
+    pub(super) fn save_start(&mut self) -> String {
+        if !self.stepper.is_put_back() {
+            return format!("checkpoints up to here are in {}", self.options.directory.display());
         }
-    }
-
-    /// A step has left a body of a machine too fast. The same on every rank.
-    pub(super) fn lost(&self, lost: MachineBody, report: &StepReport) -> RunError {
-        let machine = &self.stepper.machines().all()[lost.machine].multibody;
-        let (name, body) = (machine.model().name(), machine.model().body_name(BodyIndex(lost.body)));
-        RunError::MachineTooFast {
-            step: report.step,
-            time: report.time,
-            body: format!("{body:?} of machine {name:?}"),
-            limit: self.stepper.speed_limit().unwrap_or(f64::INFINITY),
-            directory: self.options.directory.clone(),
+        let saved = self.save(None);
+        // Of a run that has failed there is no final state.
+        self.digest = None;
+        match saved {
+            Ok(()) => {
+                format!("the state before this step is a checkpoint in {}", self.options.directory.display())
+            }
+            Err(error) => format!("the state before this step could not be saved: {error}"),
         }
     }
 
@@ -228,14 +172,7 @@ impl Run<'_> {
     pub(super) fn exploded(&mut self, body: BodyId, speed: String) -> RunError {
         let step = self.stepper.scene().state.step + 1;
         let body = self.describe_body(body);
-        let saved = match self.save(None) {
-            Ok(()) => {
-                format!("the state before this step is a checkpoint in {}", self.options.directory.display())
-            }
-            Err(error) => format!("the state before this step could not be saved: {error}"),
-        };
-        // Of a run that has failed there is no final state.
-        self.digest = None;
+        let saved = self.save_start();
         RunError::TooFast {
             step,
             time: self.stepper.physics().time(step),

@@ -298,8 +298,6 @@ fn identity(case: &Case, options: &Options, comm: &dyn Comm, status: Status) -> 
 struct Verdict {
     /// Why the run is to end here.
     stop: Option<Ending>,
-    /// A body of a machine that is too fast, or nowhere any more.
-    lost: Option<guard::MachineBody>,
     /// Rank 0 could not write a row of the series.
     row_failed: bool,
     show: bool,
@@ -404,7 +402,6 @@ impl Run<'_> {
             let report = match self.stepper.step() {
                 Err(StepError::Stopped { signal }) => return self.broken_off(signal),
                 Err(StepError::TooFast { body, speed }) => return Err(self.exploded(body, speed)),
-                Err(source @ StepError::Unstable { .. }) => return Err(self.refused(source)),
                 made => made.map_err(|source| self.failed(source))?,
             };
             self.step_seconds += begun.elapsed().as_secs_f64();
@@ -417,9 +414,6 @@ impl Run<'_> {
             self.statistics.add(&report);
             self.observed = None;
             let verdict = self.agree_on_step(&report);
-            if let Some(lost) = verdict.lost {
-                return Err(self.lost(lost, &report));
-            }
             self.guard_energy(&report)?;
             if verdict.row_failed {
                 let own = self.row_failure.take().map_or(Ok(()), Err);
@@ -516,10 +510,12 @@ impl Run<'_> {
     }
 
     /// A step that could not be made, on all ranks.
-    fn failed(&self, source: StepError) -> RunError {
+    /// Collective.
+    fn failed(&mut self, source: StepError) -> RunError {
         let step = self.stepper.scene().state.step + 1;
+        let saved = self.save_start();
         let place = crate::setup::place_of(self.case, &source);
-        RunError::Step { step, time: self.stepper.physics().time(step), place, source }
+        RunError::Step { step, time: self.stepper.physics().time(step), place, source, saved }
     }
 
     /// Collective: one small reduction a step. What one rank has found, all act upon at the same step.
@@ -528,18 +524,16 @@ impl Run<'_> {
         let due = self.comm.rank() == 0 && self.progress.is_due(self.log, report.step);
         let mut words = [
             signals::noted(),
-            self.too_fast_machine_body(),
             f64::from(u8::from(self.row_failure.is_some())),
             f64::from(u8::from(due)),
             f64::from(u8::from(self.comm.rank() == 0 && self.save_is_due())),
             f64::from(u8::from(self.comm.rank() == 0 && self.limit.is_near())),
         ];
         self.comm.max_f64(&mut words);
-        let [signal, lost, row_failed, show, save, late] = words;
+        let [signal, row_failed, show, save, late] = words;
         let signal = Signal::decode(signal).map(Ending::Stopped);
         Verdict {
             stop: signal.or((late > 0.0).then_some(Ending::OutOfTime)),
-            lost: guard::MachineBody::decode(lost),
             row_failed: row_failed > 0.0,
             show: show > 0.0,
             save: save > 0.0,

@@ -47,7 +47,7 @@ pub fn correct(contacts: &mut ContactProblem, blocks: Option<Blocks>, physics: &
         return None;
     }
     let slop = physics.correction_slop;
-    if contacts.largest(|point| -point.gap - slop) <= NEGLIGIBLE * slop {
+    if contacts.largest(|point| -point.rigid_gap() - slop) <= NEGLIGIBLE * slop {
         return None;
     }
     let bias = |gap: f64| bias(gap, physics);

@@ -72,7 +72,7 @@ pub fn at_rest(assembled: &Assembled, bias: impl Fn(f64) -> f64) -> Problem {
         points: points
             .iter()
             .zip(infos)
-            .map(|(point, info)| Point { arms: point.arms, bias: bias(info.gap), impulse: [0.0; 3] })
+            .map(|(point, info)| Point { arms: point.arms, bias: bias(info.rigid_gap()), impulse: [0.0; 3] })
             .collect(),
     }
 }

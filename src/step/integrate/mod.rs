@@ -22,7 +22,7 @@ pub use prescribed::{finish_prescribed, predict_prescribed};
 
 use crate::geometry::{Pose, Quat, Vec3};
 use crate::multibody::{Multibody, MultibodyError, ReducedOperators, Tangents};
-use crate::scene::{Body, Scheme};
+use crate::scene::{Body, Scheme, SpringAt, Stiffness};
 use crate::solve::{Inertia, Twist};
 use nalgebra::DMatrix;
 
@@ -43,6 +43,31 @@ pub struct Approach {
     /// How long a gap that is open there takes to close at the velocity of the contact law, s: `g / closing`
     /// is the bias of the predictive law.
     pub closing: f64,
+}
+
+impl Approach {
+    /// How the spring of a contact enters the law `0 ≤ V_n + bias + C r_n ⊥ r_n ≥ 0`: (bias, C).
+    ///
+    /// Contacts are looked for at positions that follow one another by `g' = g + h V_n`, whatever θ is. The mean
+    /// force of the step is `r_n / h = −k (g* + τ V*)`, with
+    ///
+    /// ```text
+    /// end      g* = g + h V_n                          V* = V_n
+    /// middle   g* = g + h (V_n − V_n⁻) / 4             V* = (V_n + V_n⁻) / 2
+    /// ```
+    ///
+    /// where V_n⁻ is the velocity before. `end` is the implicit Euler scheme: of an oscillation with ω a step
+    /// leaves `1 / (1 + ω² h²)` of the energy. `middle` is the trapezoidal rule, which keeps it. Solved for V_n,
+    /// with `D = h + τ` or `h/4 + τ/2`: `C = 1 / (h k D)`, and the bias is `g / D` or
+    /// `(g + (τ/2 − h/4) V_n⁻) / D`.
+    pub fn spring(&self, stiffness: &Stiffness, gap: f64, before: f64) -> (f64, f64) {
+        let (h, tau) = (self.closing, stiffness.dissipation);
+        let (bias, divisor) = match stiffness.spring_at {
+            SpringAt::End => (gap, h + tau),
+            SpringAt::Middle => (gap + (0.5 * tau - 0.25 * h) * before, 0.25 * h + 0.5 * tau),
+        };
+        (bias / divisor, 1.0 / (h * stiffness.normal * divisor))
+    }
 }
 
 /// What the contact solve has found for the bodies of a list.

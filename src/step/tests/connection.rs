@@ -11,7 +11,11 @@ use decomposition::{Comm, Solo, threads};
 /// Five spheres on top of each other.
 fn column(comm: &dyn Comm) -> Stepper<'_> {
     let mut laws = LawTable::new(1);
-    laws.set(0, 0, ContactLaw { friction: 0.5, restitution: 0.0, activation: Activation::Predictive });
+    laws.set(
+        0,
+        0,
+        ContactLaw { friction: 0.5, restitution: 0.0, activation: Activation::Predictive, stiffness: None },
+    );
     let ball = |k: u64| sphere(1 + k, 0.05, Vec3::new(0.0, 0.0, 0.05 + 0.1 * k as f64), Vec3::zeros());
     let grains = (0..5).filter(|k| *k as usize % comm.size() == comm.rank()).map(ball).collect();
     let scene = Scene {

@@ -60,7 +60,7 @@ pub(super) fn wall(id: u64, normal: Vec3, position: Vec3) -> Body {
 /// Spheres of two sizes thrown into a box, so that they cross every border.
 fn scene(rank: usize, size: usize, activation: Activation) -> Scene {
     let mut laws = LawTable::new(1);
-    laws.set(0, 0, ContactLaw { friction: 0.5, restitution: 0.0, activation });
+    laws.set(0, 0, ContactLaw { friction: 0.5, restitution: 0.0, activation, stiffness: None });
     let statics = [
         (Vec3::z(), Vec3::zeros()),
         (Vec3::x(), Vec3::zeros()),
@@ -196,7 +196,11 @@ fn a_boulder_takes_its_contacts_to_the_hub_phase() {
 fn a_bouncing_ball_with_a_limit_of_overlap_keeps_its_times() {
     let (radius, drop, restitution, gravity) = (0.1, 0.5, 0.8, 9.81);
     let mut laws = LawTable::new(1);
-    laws.set(0, 0, ContactLaw { friction: 0.3, restitution, activation: Activation::GapActivated });
+    laws.set(
+        0,
+        0,
+        ContactLaw { friction: 0.3, restitution, activation: Activation::GapActivated, stiffness: None },
+    );
     let scene = Scene {
         model: Model { laws, ..Default::default() },
         state: State {

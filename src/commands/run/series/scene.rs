@@ -46,6 +46,12 @@ pub(super) static GROUPS: [Group; 3] = [
         ),
         entry("spring_energy", "J", "of the springs of machines", Real(|now, _| now.observed.machines[2])),
         entry(
+            "contact_energy",
+            "J",
+            "of the springs of contacts, where contacts were found",
+            Real(|now, _| now.observed.contact_energy),
+        ),
+        entry(
             "work_of_motions",
             "J",
             "of prescribed joints and kinematic bodies, since the start",
