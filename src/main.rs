@@ -10,6 +10,7 @@ use breccia::setup::{self, memory};
 use breccia::{input, output};
 use clap::Parser;
 use command_line::{CommandLine, RunArguments, Task};
+use decomposition::sigterm::held_back;
 use decomposition::{Comm, Metered, Solo, World, watch};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -277,8 +278,9 @@ fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Endi
     let threads =
         arguments.threads.map_or_else(|| default_threads(comm.size()), |threads| threads.get().into());
     // This thread is one of them: a parallel loop then begins here at once, without waking another.
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).use_current_thread().build_global();
-    pool.map_err(|error| RunError::Options(format!("--threads {threads}: {error}")))?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).use_current_thread();
+    held_back(|| pool.build_global())
+        .map_err(|error| RunError::Options(format!("--threads {threads}: {error}")))?;
     choose_instructions(arguments, comm)?;
     let mut log = Log::new(comm.rank(), comm.size());
     let opening = format!(

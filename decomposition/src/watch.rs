@@ -6,6 +6,7 @@
 //! without any clean-up (handlers at exit would close HDF5 files together with ranks that no longer answer),
 //! and the launcher ends the others.
 
+use crate::sigterm::held_back;
 use mpi::ffi;
 use std::cell::Cell;
 use std::io::Write;
@@ -77,7 +78,8 @@ pub fn set_limit(limit: Option<Duration>) -> std::io::Result<()> {
     static THREAD: OnceLock<()> = OnceLock::new();
     LIMIT.store(limit.map_or(0, |limit| limit.as_secs().max(1)), Ordering::Relaxed);
     if THREAD.set(()).is_ok() {
-        std::thread::Builder::new().name("watch".into()).stack_size(256 << 10).spawn(watch_calls)?;
+        let thread = std::thread::Builder::new().name("watch".into()).stack_size(256 << 10);
+        held_back(|| thread.spawn(watch_calls))?;
     }
     Ok(())
 }
