@@ -236,14 +236,7 @@ fn parallel(arguments: &RunArguments, begun: Instant) -> ExitCode {
     }
     let rank = world.rank();
     RANK.store(rank, Ordering::Relaxed);
-    let several = world.size() > 1;
-    // Ends all ranks from here and not by unwinding, on the way of which files would be closed together with
-    // ranks that do not know of it.
-    std::panic::set_hook(Box::new(move |panic| {
-        let who = if several { format!("rank {rank}: ") } else { String::new() };
-        complain(&format!("{who}this is a mistake in breccia, please report it: {panic}"));
-        watch::abort_all(PANIC);
-    }));
+    watch::abort_on_panic(PANIC, world.size());
     let limit = (!arguments.stall_limit.is_zero()).then_some(arguments.stall_limit);
     // After the start of MPI, which has a handler of its own for SIGABRT: this one comes before it.
     if let Err(error) = listen_to_starvation().and_then(|()| watch::set_limit(limit)) {

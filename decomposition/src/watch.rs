@@ -158,6 +158,17 @@ fn say(message: &str) {
     let _ = std::io::stderr().write_all(format!("error: {message}\n").as_bytes());
 }
 
+/// From now on a panic in any thread ends all ranks, from where it happens and not by unwinding, on the way of
+/// which files would be closed together with ranks that do not know of it.
+pub fn abort_on_panic(code: i32, ranks: usize) {
+    let rank = RANK.load(Ordering::Relaxed);
+    std::panic::set_hook(Box::new(move |panic| {
+        let who = if ranks > 1 { format!("rank {rank}: ") } else { String::new() };
+        say(&format!("{who}this is a mistake in breccia, please report it: {panic}"));
+        abort_all(code);
+    }));
+}
+
 /// Ends all ranks at once, from any thread and without memory. The thread that calls MPI does it by
 /// `MPI_Abort`; any other may not, and ends its own process without clean-up, which the launcher notices.
 pub fn abort_all(code: i32) -> ! {
