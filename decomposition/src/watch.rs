@@ -158,8 +158,8 @@ fn say(message: &str) {
     let _ = std::io::stderr().write_all(format!("error: {message}\n").as_bytes());
 }
 
-/// From now on a panic in any thread ends all ranks, from where it happens and not by unwinding, on the way of
-/// which files would be closed together with ranks that do not know of it.
+/// From now on a panic in any thread ends all ranks, from where it happens and not by unwinding, on the way
+/// of which files would be closed together with ranks that do not know of it.
 pub fn abort_on_panic(code: i32, ranks: usize) {
     let rank = RANK.load(Ordering::Relaxed);
     std::panic::set_hook(Box::new(move |panic| {
