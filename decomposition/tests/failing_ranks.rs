@@ -5,6 +5,7 @@
 use decomposition::{Comm, Exchange, Message, World, watch};
 use std::io::Read;
 use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 const ROLE: &str = "DECOMPOSITION_ROLE";
@@ -78,6 +79,12 @@ fn as_rank() {
             world.finish(&mut exchange);
         }
         ("silent in a sum", 0) => world.sum_i64(&mut [1]),
+        ("asked to stop", 2) => for_ever(),
+        ("asked to stop", 0) => {
+            // As the handler of the signal does.
+            watch::signals().store(15, Ordering::Relaxed);
+            drop(world.swap(vec![(2, vec![1, 2, 3])]));
+        }
         _ => {}
     }
     // The others wait for one that never comes, without looking at the clock.
@@ -102,8 +109,18 @@ fn an_abort_in_any_thread_ends_all_ranks() {
     assert_eq!(code, Some(7), "{words}");
 }
 
+/// A rank that is asked to stop does not wait for a dead one until the limit, here ten minutes.
 #[test]
-fn a_rank_that_waits_in_vain_says_where_and_for_whom() {
+fn a_rank_that_waits_in_vain_obeys_a_signal() {
+    let (code, words) = three_ranks("asked to stop");
+    assert_eq!(code, Some(128 + 15), "{words}");
+    let line = words.lines().find(|line| line.starts_with("error: rank 0 has waited "));
+    let line = line.unwrap_or_else(|| panic!("{words}"));
+    assert!(line.contains("for a message of rank 2") && line.contains("was asked to stop"), "{line}");
+}
+
+#[test]
+fn a_rank_that_waits_in_vain_says_says_where_and_for_whom() {
     for (role, told) in [
         ("silent in a swap", "for a message of rank 2"),
         ("silent in an exchange", "for velocities of rank 2"),
