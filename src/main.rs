@@ -10,6 +10,7 @@ use breccia::setup::{self, memory};
 use breccia::{input, output};
 use clap::Parser;
 use command_line::{CommandLine, RunArguments, Task};
+use decomposition::sigterm::held_back;
 use decomposition::{Comm, Metered, Solo, World, watch};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -236,14 +237,7 @@ fn parallel(arguments: &RunArguments, begun: Instant) -> ExitCode {
     }
     let rank = world.rank();
     RANK.store(rank, Ordering::Relaxed);
-    let several = world.size() > 1;
-    // Ends all ranks from here and not by unwinding, on the way of which files would be closed together with
-    // ranks that do not know of it.
-    std::panic::set_hook(Box::new(move |panic| {
-        let who = if several { format!("rank {rank}: ") } else { String::new() };
-        complain(&format!("{who}this is a mistake in breccia, please report it: {panic}"));
-        watch::abort_all(PANIC);
-    }));
+    watch::abort_on_panic(PANIC, world.size());
     let limit = (!arguments.stall_limit.is_zero()).then_some(arguments.stall_limit);
     // After the start of MPI, which has a handler of its own for SIGABRT: this one comes before it.
     if let Err(error) = listen_to_starvation().and_then(|()| watch::set_limit(limit)) {
@@ -278,8 +272,9 @@ fn run(arguments: &RunArguments, begun: Instant, comm: &dyn Comm) -> Result<Endi
     let threads =
         arguments.threads.map_or_else(|| default_threads(comm.size()), |threads| threads.get().into());
     // This thread is one of them: a parallel loop then begins here at once, without waking another.
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).use_current_thread().build_global();
-    pool.map_err(|error| RunError::Options(format!("--threads {threads}: {error}")))?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).use_current_thread();
+    held_back(|| pool.build_global())
+        .map_err(|error| RunError::Options(format!("--threads {threads}: {error}")))?;
     choose_instructions(arguments, comm)?;
     let mut log = Log::new(comm.rank(), comm.size());
     let opening = format!(

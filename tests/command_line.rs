@@ -1,5 +1,6 @@
 //! The command line, through the real binary: what it writes, what it says, and how it ends.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -297,6 +298,36 @@ fn the_other_commands_answer() {
     assert!(help.contains("Exit codes") && help.contains("OMP_NUM_THREADS"), "{help}");
 }
 
+/// What cannot be written is a failure, whatever the command; a reader that has gone is none.
+#[test]
+fn a_full_standard_output_is_a_failure() {
+    let directory = Directory::new("full");
+    let (case, out) = (directory.case("balls.toml", ""), directory.join("out"));
+    let output = run(&case, &out, &["--steps", "3"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let commands: [&[&OsStr]; 5] = [
+        &[OsStr::new("info"), out.as_os_str()],
+        &[OsStr::new("digest"), out.as_os_str()],
+        &[OsStr::new("check"), case.as_os_str()],
+        &[OsStr::new("schema")],
+        &[OsStr::new("manual")],
+    ];
+    for command in commands {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has /dev/full");
+        let mut full_run = breccia();
+        let output = full_run.args(command).stdin(Stdio::null()).stdout(full).output();
+        let output = output.expect("the program starts");
+        assert_eq!(output.status.code(), Some(4), "{command:?}: {}", said(&output));
+        assert!(said(&output).contains("standard output: cannot write"), "{}", said(&output));
+    }
+    // The log of a run is no reason to end it.
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has /dev/full");
+    let mut logged = breccia();
+    logged.arg("run").arg(&case).arg("--out").arg(directory.join("logged")).args(["--steps", "3"]);
+    let status = logged.stdin(Stdio::null()).stdout(full).status().expect("the program starts");
+    assert_eq!(status.code(), Some(0));
+}
+
 /// Starts a long run, waits until it has made steps, sends it a signal and returns how it ended.
 fn stopped_by(signal: &str, directory: &Directory) -> Option<i32> {
     let (case, out) = (directory.case("long.toml", ""), directory.join(signal));
@@ -304,7 +335,7 @@ fn stopped_by(signal: &str, directory: &Directory) -> Option<i32> {
     command.arg("run").arg(&case).arg("--out").arg(&out).args(["--threads", "1", "--steps", "100000000"]);
     let mut child = command.stdout(Stdio::null()).spawn().expect("the program starts");
     let series = out.join("series.csv");
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_secs(300);
     let rows = || std::fs::read_to_string(&series).map_or(0, |text| text.lines().count());
     while rows() < 10 && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(20));

@@ -7,8 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use support::{Directory, project};
 
-/// All processes must be gone so soon after one of them was killed.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// What takes longer hangs. It takes a second or two; a machine with other work may need many more.
+const PATIENCE: Duration = Duration::from_secs(200);
 
 fn start(ranks: usize, arguments: &[&str]) -> Child {
     Command::new("mpirun")
@@ -180,10 +180,15 @@ fn a_rank_that_does_not_answer_ends_the_run() {
         // Ended by the others; should they not, the test hangs no longer than its harness allows.
         let output = run.wait_with_output().expect("the run ends by itself");
         let words = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(!output.status.success());
+        assert_eq!(output.status.code(), Some(8), "{words}");
         let told = words.lines().find(|line| line.starts_with("error: rank ") && line.contains("has waited"));
         let told = told.unwrap_or_else(|| panic!("{words}"));
-        assert!(told.contains(" for ") && told.contains("--stall-limit"), "{told}");
+        let (place, whom) = told.split_once("` for ").unwrap_or_else(|| panic!("{told}"));
+        assert!(
+            place.contains(" s in `") && whom.contains("rank") && whom.contains("--stall-limit"),
+            "{told}"
+        );
+        println!("{told}");
         wait_until("the end of all ranks", || processes(&out).is_empty());
     }
 }
@@ -247,6 +252,6 @@ fn a_rank_without_memory_says_so_and_ends_all() {
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success());
     assert!(words.contains("rank 1: out of memory"), "{words}");
-    assert!(begun.elapsed() < 3 * PATIENCE, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
     wait_until("the end of all ranks", || processes(&out).is_empty());
 }

@@ -10,6 +10,7 @@ pub mod exact;
 pub mod grid;
 pub mod metered;
 pub mod partition;
+pub mod sigterm;
 pub mod threads;
 mod wait;
 pub mod watch;

@@ -5,6 +5,7 @@
 
 use crate::cells::Cells;
 use crate::comm::Comm;
+use crate::sigterm::undisturbed;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Partition {
@@ -109,7 +110,7 @@ fn cut(cells: &Cells, work: &[i64], ranks: usize) -> Vec<u32> {
     let mut parts = vec![0i32; cells.count()];
     let Ok(graph) = metis::Graph::new(1, ranks as i32, &offsets, &adjacent) else { return blocks() };
     let graph = graph.set_vwgt(&weights).set_adjwgt(&cost).set_option(metis::option::UFactor(UNEVEN));
-    match graph.part_kway(&mut parts) {
+    match undisturbed(|| graph.part_kway(&mut parts)) {
         Ok(_) => parts.iter().map(|&part| part as u32).collect(),
         Err(_) => blocks(),
     }

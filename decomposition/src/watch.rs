@@ -6,6 +6,7 @@
 //! without any clean-up (handlers at exit would close HDF5 files together with ranks that no longer answer),
 //! and the launcher ends the others.
 
+use crate::sigterm::held_back;
 use mpi::ffi;
 use std::cell::Cell;
 use std::io::Write;
@@ -77,7 +78,8 @@ pub fn set_limit(limit: Option<Duration>) -> std::io::Result<()> {
     static THREAD: OnceLock<()> = OnceLock::new();
     LIMIT.store(limit.map_or(0, |limit| limit.as_secs().max(1)), Ordering::Relaxed);
     if THREAD.set(()).is_ok() {
-        std::thread::Builder::new().name("watch".into()).stack_size(256 << 10).spawn(watch_calls)?;
+        let thread = std::thread::Builder::new().name("watch".into()).stack_size(256 << 10);
+        held_back(|| thread.spawn(watch_calls))?;
     }
     Ok(())
 }
@@ -154,6 +156,17 @@ fn verdict(seconds: u64, grace: u64, for_whom: impl FnOnce() -> String) -> Optio
 /// One line, one write: those of several ranks do not mix.
 fn say(message: &str) {
     let _ = std::io::stderr().write_all(format!("error: {message}\n").as_bytes());
+}
+
+/// From now on a panic in any thread ends all ranks, from where it happens and not by unwinding, on the way
+/// of which files would be closed together with ranks that do not know of it.
+pub fn abort_on_panic(code: i32, ranks: usize) {
+    let rank = RANK.load(Ordering::Relaxed);
+    std::panic::set_hook(Box::new(move |panic| {
+        let who = if ranks > 1 { format!("rank {rank}: ") } else { String::new() };
+        say(&format!("{who}this is a mistake in breccia, please report it: {panic}"));
+        abort_all(code);
+    }));
 }
 
 /// Ends all ranks at once, from any thread and without memory. The thread that calls MPI does it by

@@ -5,6 +5,7 @@
 //! that posts them.
 
 use crate::comm::{Comm, Exchange, Message};
+use crate::sigterm::held_back;
 use crate::wait::Wait;
 use crate::watch::{self, blocking};
 use mpi::collective::SystemOperation;
@@ -55,7 +56,7 @@ impl World {
             // SAFETY: no other thread uses the environment, by the contract of this function.
             unsafe { std::env::set_var(YIELD_WHEN_IDLE, "1") };
         }
-        let (universe, threading) = mpi::initialize_with_threading(mpi::Threading::Funneled)?;
+        let (universe, threading) = held_back(|| mpi::initialize_with_threading(mpi::Threading::Funneled))?;
         if threading < mpi::Threading::Funneled {
             return None;
         }

@@ -1,6 +1,6 @@
 //! Kills that no program can prepare for, and signals that it can.
 
-use super::runs::{Out, Random, family, send, soak};
+use super::runs::{Out, PATIENCE, Random, ended, family, send, soak};
 use std::time::{Duration, Instant};
 
 const STEPS: u64 = 400;
@@ -26,7 +26,7 @@ fn kills_at_any_moment_change_nothing() {
             let moment = Duration::from_millis(random.below(longest.max(400)));
             let (begun, mut done) = (Instant::now(), None);
             while done.is_none() && (kills >= wanted || begun.elapsed() < moment) {
-                assert!(begun.elapsed() < Duration::from_secs(300), "the run hangs");
+                assert!(begun.elapsed() < PATIENCE, "the run hangs");
                 done = child.try_wait().expect("the run can be asked");
                 std::thread::sleep(Duration::from_millis(1));
             }
@@ -53,7 +53,7 @@ fn kills_at_any_moment_change_nothing() {
 fn under_way(out: &Out) {
     let begun = Instant::now();
     while out.checkpoints().is_empty() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "the run does not get going");
+        assert!(begun.elapsed() < PATIENCE, "the run does not get going");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -68,10 +68,9 @@ fn stopped_by(signal: &str, ranks: usize, to_launcher: bool, expected_code: i32)
     let target = if to_launcher { child.id() } else { processes[0] };
     send(signal, &[target]);
     send(signal, &[target]);
-    let status = child.wait().expect("the run ends");
+    let status = ended(&mut child, signal);
     let seconds = sent.elapsed().as_secs_f64();
     assert_eq!(status.code(), Some(expected_code), "SIG{signal} on {ranks} ranks");
-    assert!(seconds < 20.0, "SIG{signal} took {seconds} s");
     let summary = std::fs::read_to_string(out.path.join("summary.json")).expect("a summary");
     let summary: serde_json::Value = serde_json::from_str(&summary).expect("JSON");
     assert_eq!(summary["status"], "stopped");

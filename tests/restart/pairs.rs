@@ -1,6 +1,6 @@
 //! Two jobs in one directory: one works, the other ends at once and names it.
 
-use super::runs::{Out, soak};
+use super::runs::{Out, PATIENCE};
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -9,15 +9,13 @@ use std::time::{Duration, Instant};
 const IN_USE: i32 = 5;
 const STEPS: u64 = 300;
 
-fn pairs() -> usize {
-    if soak() { 20 } else { 6 }
-}
+const PAIRS: usize = 20;
 
 /// How a job ended and what it said; the job number of each is its own.
 fn ended(mut child: Child) -> (Option<i32>, String) {
     let mut words = String::new();
     // It says little: a pipe holds all of it.
-    let status = child.wait().expect("the run ends");
+    let status = super::runs::ended(&mut child, "one of two");
     child.stderr.take().expect("a pipe").read_to_string(&mut words).expect("text");
     (status.code(), words)
 }
@@ -33,7 +31,8 @@ fn of_two_jobs_in_one_directory_one_works() {
     let straight = Out::new("alone");
     straight.finish(1, STEPS, &[]);
     let expected = straight.results();
-    for pair in 0..pairs() {
+    let mut messages = 0;
+    for pair in 0..PAIRS {
         let out = Out::new(&format!("pair-{pair}"));
         let ranks = [[1, 1], [2, 1], [1, 2], [2, 2]][pair % 4];
         let more: &[&str] = if pair % 3 == 2 { &[] } else { &["--restart", "auto"] };
@@ -45,6 +44,7 @@ fn of_two_jobs_in_one_directory_one_works() {
         let refused: Vec<usize> = (0..2).filter(|&k| ends[k].0 == Some(IN_USE)).collect();
         assert!(refused.len() <= 1, "pair {pair}: {ends:?}");
         assert!((0..2).all(|k| ends[k].0 == Some(0) || refused.contains(&k)), "pair {pair}: {ends:?}");
+        messages += refused.len();
         for &k in &refused {
             let (words, other) = (&ends[k].1, 1 - k);
             let errors = words.lines().filter(|line| line.starts_with("error:")).count();
@@ -56,6 +56,8 @@ fn of_two_jobs_in_one_directory_one_works() {
         expected.assert_same(&out.results(), &format!("pair {pair}"));
         assert!(!out.path.join("run.lock").exists(), "pair {pair}: the lock is given back");
     }
+    println!("{PAIRS} pairs: {messages} times the second found the first at work");
+    assert!(messages > 0, "two runs never met: nothing was tested");
 }
 
 /// The second comes while the first surely works, and leaves it alone; the lock of a killed run is taken
@@ -66,7 +68,7 @@ fn a_run_under_way_keeps_its_directory_and_a_killed_one_gives_it_back() {
     let mut first = start(&out, 1, "17", &["--set", "output.interval=0.0005"]);
     let begun = Instant::now();
     while out.checkpoints().is_empty() {
-        assert!(begun.elapsed() < Duration::from_secs(120), "the run does not get going");
+        assert!(begun.elapsed() < PATIENCE, "the run does not get going");
         assert!(first.try_wait().expect("it can be asked").is_none(), "it ends too soon");
         std::thread::sleep(Duration::from_millis(2));
     }
@@ -110,7 +112,7 @@ fn a_lock_names_its_holder_in_json() {
         if let Ok(text) = std::fs::read_to_string(out.path.join("run.lock")) {
             break text;
         }
-        assert!(begun.elapsed() < Duration::from_secs(120), "the run does not get going");
+        assert!(begun.elapsed() < PATIENCE, "the run does not get going");
         std::thread::sleep(Duration::from_millis(1));
     };
     let lock: serde_json::Value = serde_json::from_str(&text).expect("JSON, whole from its first moment");

@@ -2,7 +2,8 @@
 
 use crate::support::{Directory, breccia, project};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 /// Balls in a drum that turns, between fixed walls: generated grains, a kinematic body, pictures and rows at
 /// odd intervals.
@@ -19,6 +20,9 @@ pub const SETTINGS: [&str; 10] = [
     "--set",
     "checkpoint.steps=23",
 ];
+
+/// What takes longer hangs. It takes seconds; a machine with other work may need many more.
+pub const PATIENCE: Duration = Duration::from_secs(300);
 
 pub fn soak() -> bool {
     std::env::var_os("BRECCIA_SOAK").is_some()
@@ -156,6 +160,21 @@ pub fn family(process: u32) -> Vec<u32> {
 pub fn send(signal: &str, processes: &[u32]) {
     let ids: Vec<String> = processes.iter().map(u32::to_string).collect();
     let _ = Command::new("kill").arg(format!("-{signal}")).args(ids).stderr(Stdio::null()).status();
+}
+
+/// Waits until a run has ended. One that hangs is ended here, with all its ranks.
+pub fn ended(child: &mut Child, what: &str) -> ExitStatus {
+    let begun = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().expect("the run can be asked") {
+            return status;
+        }
+        if begun.elapsed() > PATIENCE {
+            send("KILL", &family(child.id()));
+            panic!("{what}: the run hangs");
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }
 
 /// What a run leaves that may not depend on how it came about.
