@@ -20,12 +20,16 @@ TUNSETIFF = 0x400454CA
 IFF_TAP, IFF_NO_PI = 0x0002, 0x1000
 
 
-def tap(pid, name):
-    """The device belongs to the namespace in which it is made, whoever holds it open."""
+def enter(pid):
     libc = ctypes.CDLL(None, use_errno=True)
     with open(f"/proc/{pid}/ns/net") as namespace:
         if libc.setns(namespace.fileno(), CLONE_NEWNET):
             raise OSError(ctypes.get_errno(), f"setns to the network of process {pid}")
+
+
+def tap(pid, name):
+    """The device belongs to the namespace in which it is made, whoever holds it open."""
+    enter(pid)
     device = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
     fcntl.ioctl(device, TUNSETIFF, struct.pack("16sH22x", name.encode(), IFF_TAP | IFF_NO_PI))
     return device
@@ -34,6 +38,8 @@ def tap(pid, name):
 def main():
     pids, delay, drop = sys.argv[1:3], float(sys.argv[3]) / 1e3, float(sys.argv[4])
     ends = [tap(pid, f"link{k + 1}") for k, pid in enumerate(pids)]
+    # Back to its own: what kills all that lives on a node must not cut the cable.
+    enter(os.getppid())
     print("up", flush=True)
     chance = random.Random(1)
     waiting = collections.deque()  # all wait equally long, so they leave in the order in which they came

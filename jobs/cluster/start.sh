@@ -12,7 +12,8 @@ dir=$(realpath "$1")
 mkdir -p "$dir"/{state,munge}
 export SLURM_CONF=$dir/slurm.conf
 for node in 1 2; do
-  unshare --net --uts sleep 100000 &
+  # In a session of its own: what ends the caller's group leaves it for stop.sh.
+  setsid unshare --net --uts sleep 100000 &
   echo $! >"$dir/node$node.pid"
   mkdir -p "$dir/spool-node$node" "$dir/tmp-node$node"
 done
@@ -22,8 +23,9 @@ for _ in $(seq 50); do
   [ "$(cat "/proc/$one/comm" "/proc/$two/comm" | sort -u)" = sleep ] && break
   sleep 0.1
 done
+for node in 1 2; do readlink "/proc/$(cat "$dir/node$node.pid")/ns/net" >"$dir/node$node.net"; done
 if [ -n "${2:-}" ]; then
-  python3 "$here/bridge.py" "$one" "$two" "$2" "${3:-0}" >"$dir/bridge.log" 2>&1 &
+  setsid python3 "$here/bridge.py" "$one" "$two" "$2" "${3:-0}" >"$dir/bridge.log" 2>&1 &
   echo $! >"$dir/bridge.pid"
   for _ in $(seq 50); do
     grep -q up "$dir/bridge.log" && break

@@ -2,9 +2,9 @@
 # Ends what start.sh DIRECTORY has started: all that lives in the networks of its nodes, its munged, its bridge.
 set -uo pipefail
 dir=$(realpath "${1:?which directory?}")
-for file in "$dir"/node[12].pid; do
+for file in "$dir"/node[12].net; do
   [ -s "$file" ] || continue
-  network=$(readlink "/proc/$(cat "$file")/ns/net") || continue
+  network=$(cat "$file")
   # Never the network that this script itself lives in.
   [ "$network" != "$(readlink /proc/self/ns/net)" ] || continue
   for process in /proc/[0-9]*; do

@@ -1,11 +1,8 @@
 //! The memory that a case needs, from its counts alone, and whether it is there: nothing is built.
 //!
 //! Constants are from the peaks of runs on one rank (`summary.json`, `peak_memory`) less that of a run with
-//! one ball, 40 MB. Measured and estimated, bytes a body: 30,000 spheres in a dense heap, 3.3 points each,
-//! 6,500 and 6,400; 4,000 stones at rest, 4.9 points each, 19,400 and 17,500; 25,000 of them as copies, which
-//! share their shapes, 15,500 and 17,500; 8,000 clusters of four spheres drawn as surfaces, 6.6 points each,
-//! 30,800 and 30,300. A loose packing has fewer contacts and needs less: a million spheres with one point
-//! each 3,000.
+//! one ball, 40 MB; docs/running.md has the table of estimates and peaks. A packing that is still loose has
+//! fewer contacts: spheres with one point each need half of what they are taken to need here.
 
 mod available;
 
@@ -20,9 +17,9 @@ use decomposition::Comm;
 /// Of a rank without bodies.
 const RANK: u64 = 40_000_000;
 /// Of a body, its boxes, its place in the broad phase and its row of a checkpoint.
-const BODY: u64 = 1_500;
+const BODY: u64 = 2_100;
 /// Of a contact point, in detection, problem, sweep and stored impulses.
-const POINT: u64 = 1_400;
+const POINT: u64 = 1_330;
 /// Of a vertex of a polyhedron, with its share of faces and edges, and of its drawing.
 const VERTEX: u64 = 450;
 /// Of a vertex of a sphere that is drawn as a surface.
@@ -164,7 +161,7 @@ pub fn compare(need: &Need, ranks: u64, beside: u64, there: &Available) -> Resul
     }
     let fitting = |ranks: &u64| need.of_a_rank(*ranks).saturating_mul(beside) <= there.bytes;
     let enough = (0..40).map(|power| beside << power).find(fitting).map(|ranks| ranks.div_ceil(beside));
-    Err(SetupError::Memory { each, beside, there: there.bytes, limit: there.limit, nodes: enough })
+    Err(SetupError::Memory { each, beside, there: there.bytes, limit: there.limit.clone(), nodes: enough })
 }
 
 #[cfg(test)]
@@ -194,7 +191,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused_with_the_nodes_that_would_do() {
-        let there = Available { bytes: 24_000_000_000, limit: "free memory" };
+        let there = Available { bytes: 24_000_000_000, limit: "free memory".into() };
         assert!(compare(&spheres(1_000_000), 1, 1, &there).is_ok());
         let error = compare(&spheres(1_000_000_000), 2, 2, &there).expect_err("too many");
         let SetupError::Memory { nodes: Some(nodes), each, .. } = error else { panic!("{error}") };
