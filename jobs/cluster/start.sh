@@ -73,7 +73,7 @@ SlurmdTimeout=30
 KillWait=10
 ReturnToService=2
 JobRequeue=1
-NodeName=node[1-2] NodeAddr=10.77.0.[1-2] CPUs=$cores State=UNKNOWN
+NodeName=node[1-2] NodeAddr=10.77.0.[1-2] CPUs=$cores RealMemory=1000 State=UNKNOWN
 PartitionName=test Nodes=node[1-2] Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO PriorityTier=1
 PartitionName=grace Nodes=node[1-2] MaxTime=INFINITE State=UP OverSubscribe=NO PriorityTier=1 GraceTime=30
 PartitionName=urgent Nodes=node[1-2] MaxTime=INFINITE State=UP OverSubscribe=NO PriorityTier=10 PreemptMode=OFF

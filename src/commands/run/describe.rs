@@ -43,7 +43,8 @@ pub fn describe(case: &Case, inventory: &Inventory, need: &Need) -> String {
     }
     let _ = write!(
         text,
-        "memory on one rank, if packed densely: about {} ({} bodies, shapes and drawing, {} contacts)",
+        "memory on one rank: about {} while loose, {} packed densely ({} bodies, shapes and drawing, {} contacts)",
+        size(need.of_a_loose_rank(1)),
         size(need.of_a_rank(1)),
         size(need.body_bytes),
         size(need.contact_bytes)
