@@ -4,6 +4,7 @@
 # Ranks are 1, 2, 4 … up to nodes times tasks per node. Variables, with what they are if not set:
 #   BRECCIA          target/release/breccia
 #   BRECCIA_OUT      $SCRATCH (or out) /scaling-JOB
+#   BRECCIA_LAUNCH   srun --kill-on-bad-exit=1 --cpu-bind=cores; or mpirun and its options
 #   BRECCIA_CASE     inputs/scaling.toml for strong, inputs/mixed-spheres.toml for weak
 #   BRECCIA_STEPS    steps of each run: 40 for strong, 100 for weak
 #   BRECCIA_REST     steps until the stones rest, before a strong study; the duration of the case
@@ -25,7 +26,7 @@ python=python3
 [ -x .venv/bin/python ] && python=.venv/bin/python
 out=${BRECCIA_OUT:-${SCRATCH:-out}/scaling-$SLURM_JOB_ID}
 breccia=${BRECCIA:-target/release/breccia}
-launch="srun --kill-on-bad-exit=1 --cpu-bind=cores"
+launch=${BRECCIA_LAUNCH:-srun --kill-on-bad-exit=1 --cpu-bind=cores}
 options=(--breccia "$breccia" --repeats "${BRECCIA_REPEATS:-3}" --ranks "${ranks[@]}" --mpirun "$launch" --out "$out")
 if [ "$kind" = weak ]; then
   "$python" jobs/scaling-study.py --weak --case "${BRECCIA_CASE:-inputs/mixed-spheres.toml}" \

@@ -19,12 +19,12 @@ set -uo pipefail
 breccia=${BRECCIA:-target/release/breccia}
 out=${BRECCIA_OUT:-${SCRATCH:-out}/tamping}
 
-# 138 is 128 + SIGUSR1: stopped with a checkpoint (docs/running.md).
+# 138 and 143 are 128 + SIGUSR1 and SIGTERM: stopped with a checkpoint; see requeue.sh.
 stage() {
   srun --kill-on-bad-exit=1 --cpu-bind=cores "$breccia" run "inputs/tamping/$1.toml" --out "$out/$1" --restart auto \
     --threads "$SLURM_CPUS_PER_TASK" "${@:2}"
   local code=$?
-  if [ "$code" -eq 138 ]; then
+  if [ "$code" = 138 ] || { [ "$code" = 143 ] && scontrol show job "$SLURM_JOB_ID" | grep -q JobState=RUNNING; }; then
     scontrol requeue "$SLURM_JOB_ID"
     exit 0
   fi

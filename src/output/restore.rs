@@ -85,7 +85,11 @@ impl StateFile {
         let [vertices, faces, edges] = ["vertex", "face", "edge"].map(|name| end(&self.parts, name, parts));
         let (vertices, faces, edges) = (vertices?, faces?, edges?);
         let corners = end(&self.polyhedra, "corner", faces)?;
-        self.check_tables(&self.bodies, |_| self.body_count)?;
+        let memories = match self.bodies.link_exists("memory") {
+            true => end(&self.bodies, "memory", self.body_count)?,
+            false => 0,
+        };
+        self.check_tables(&self.bodies, |name| if name == "memory" { memories } else { self.body_count })?;
         self.check_tables(&self.impulses, |_| self.impulse_count)?;
         self.check_tables(&self.parts, |_| parts)?;
         self.check_tables(&self.polyhedra, |name| match name {

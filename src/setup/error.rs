@@ -49,9 +49,11 @@ pub enum SetupError {
     )]
     Overlap { first: String, second: String, depth: f64, tolerance: f64, more: u64 },
     #[error(
-        "this needs about {:.1} GB on each of the {beside} rank(s) of a node, {:.1} GB together, and {limit} leaves {:.1} GB there{}\n  \
+        "this needs about {:.1} GB on each of the {beside} rank(s) of a node once it is packed densely ({:.1} GB while it is loose), {:.1} GB together, \
+         and {limit} leaves {:.1} GB there{}\n  \
          breccia run goes on all the same with --force",
         *each as f64 / 1e9,
+        *loose as f64 / 1e9,
         *each as f64 * *beside as f64 / 1e9,
         *there as f64 / 1e9,
         match nodes {
@@ -59,7 +61,7 @@ pub enum SetupError {
             Some(nodes) => format!("; {nodes} such nodes with as many ranks each would do"),
         }
     )]
-    Memory { each: u64, beside: u64, there: u64, limit: &'static str, nodes: Option<u64> },
+    Memory { each: u64, loose: u64, beside: u64, there: u64, limit: String, nodes: Option<u64> },
     /// Another rank found this; the message is its own.
     #[error("rank {rank}: {message}")]
     OtherRank { rank: usize, message: String },

@@ -174,5 +174,13 @@ fn surplus_rows_are_refused_in_every_table() {
             assert!(error.to_string().contains("bad.h5"), "{name}: {error}");
         }
     }
+    std::fs::write(&bad, &whole).expect("a file");
+    lengthen(&bad, "bodies/mass", 1);
+    seal(&bad);
+    let (code, words) = out.run(1, 40, &["--restart", &bad.display().to_string()]);
+    assert!(
+        code == 4 && words.contains("/bodies/mass has") && words.contains("were expected"),
+        "{code}: {words}"
+    );
     println!("{} tables with surplus rows refused", names.len());
 }

@@ -43,7 +43,8 @@ pub fn describe(case: &Case, inventory: &Inventory, need: &Need) -> String {
     }
     let _ = write!(
         text,
-        "memory on one rank, if packed densely: about {} ({} bodies, shapes and drawing, {} contacts)",
+        "memory on one rank: about {} while loose, {} packed densely ({} bodies, shapes and drawing, {} contacts)",
+        size(need.of_a_loose_rank(1)),
         size(need.of_a_rank(1)),
         size(need.body_bytes),
         size(need.contact_bytes)
@@ -55,7 +56,7 @@ pub fn describe(case: &Case, inventory: &Inventory, need: &Need) -> String {
 pub(super) fn groups(groups: &[Group]) -> String {
     let wide = groups.iter().map(|group| group.name.chars().count()).max().unwrap_or(0).max(6);
     let mut text = format!(
-        "{:<wide$}  {:<10}{:>10}{:>14}{:>26}\n",
+        "{:<wide$}  {:<10}{:>12}{:>18}{:>26}\n",
         "bodies", "kind", "number", "mass [kg]", "bounding radius [m]"
     );
     for group in groups {
@@ -66,7 +67,7 @@ pub(super) fn groups(groups: &[Group]) -> String {
             Some([least, most]) => format!("{least:.6} to {most:.6}"),
             None => "infinite".into(),
         };
-        let _ = writeln!(text, "{:<wide$}  {kind:<10}{:>10}{mass:>14}{radius:>26}", group.name, group.bodies);
+        let _ = writeln!(text, "{:<wide$}  {kind:<10}{:>12}{mass:>18}{radius:>26}", group.name, group.bodies);
     }
     text
 }

@@ -52,11 +52,9 @@ fn run_after(
     job.opening.iter().for_each(|line| log.say(line));
     log.say(&format!("{}: {}", job.case.display(), case.title));
     case.warnings.iter().for_each(|warning| log.say(&format!("warning: {warning}")));
+    require_memory(&case, &options, comm)?;
     // Held to the end of the run, whichever it is.
     let _lock = Lock::take(&options.directory, comm, log)?;
-    if !options.force {
-        setup::memory::require(&setup::memory::Need::of(&case), comm)?;
-    }
     let found = super::find(&case, &options, comm, log)?;
     let mut setup = match &found {
         Some(found) => setup::resume(&case, &found.state, comm)?,
@@ -68,6 +66,8 @@ fn run_after(
                 }
                 // The time of the other runs does not count as set-up of this one.
                 options.begun = Instant::now();
+                // The start file was not there to be counted before.
+                require_memory(&case, &options, comm)?;
             }
             setup::build(&case, comm)?
         }
@@ -76,6 +76,11 @@ fn run_after(
         setup.require_stable(&case)?;
     }
     super::run(&case, setup, found.as_ref(), &options, comm, log)
+}
+
+/// Collective: an error if a node has not the memory that the case will need, unless `--force` goes on.
+fn require_memory(case: &Case, options: &Options, comm: &dyn Comm) -> Result<(), SetupError> {
+    if options.force { Ok(()) } else { setup::memory::require(&setup::memory::Need::of(case), comm) }
 }
 
 /// The case that the final state keeps: the file, and what the command line changed of it.

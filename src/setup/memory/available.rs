@@ -3,11 +3,11 @@
 use std::path::Path;
 
 /// The least of all limits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Available {
     pub bytes: u64,
-    /// Which limit it is.
-    pub limit: &'static str,
+    /// Which limit it is, and where it stands.
+    pub limit: String,
 }
 
 /// None where the system does not say.
@@ -15,15 +15,14 @@ pub fn available() -> Option<Available> {
     let variable = |name: &str| std::env::var(name).ok();
     let found = [
         free(&std::fs::read_to_string("/proc/meminfo").unwrap_or_default())
-            .map(|bytes| (bytes, "free memory")),
-        slurm(variable).map(|bytes| (bytes, "Slurm's limit")),
+            .map(|bytes| Available { bytes, limit: "the free memory (MemAvailable)".into() }),
+        slurm(variable),
         control_group(
             &std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default(),
             Path::new("/sys/fs/cgroup"),
-        )
-        .map(|bytes| (bytes, "the limit of the control group")),
+        ),
     ];
-    found.into_iter().flatten().min().map(|(bytes, limit)| Available { bytes, limit })
+    found.into_iter().flatten().min_by_key(|there| there.bytes)
 }
 
 fn free(meminfo: &str) -> Option<u64> {
@@ -32,17 +31,21 @@ fn free(meminfo: &str) -> Option<u64> {
 }
 
 /// Of the job on a node. Slurm counts in MiB; 0 is all that the node has.
-fn slurm(variable: impl Fn(&str) -> Option<String>) -> Option<u64> {
+fn slurm(variable: impl Fn(&str) -> Option<String>) -> Option<Available> {
     let number = |name: &str| variable(name)?.trim().parse::<u64>().ok().filter(|number| *number > 0);
-    let node = || number("SLURM_MEM_PER_NODE");
-    let cores = || Some(number("SLURM_MEM_PER_CPU")?.saturating_mul(number("SLURM_CPUS_ON_NODE")?));
-    node().or_else(cores)?.checked_mul(1 << 20)
+    let node = || Some((number("SLURM_MEM_PER_NODE")?, "SLURM_MEM_PER_NODE"));
+    let cores = || {
+        let megabytes = number("SLURM_MEM_PER_CPU")?.saturating_mul(number("SLURM_CPUS_ON_NODE")?);
+        Some((megabytes, "SLURM_MEM_PER_CPU times SLURM_CPUS_ON_NODE"))
+    };
+    let (megabytes, name) = node().or_else(cores)?;
+    Some(Available { bytes: megabytes.checked_mul(1 << 20)?, limit: format!("Slurm's limit ({name})") })
 }
 
 /// The least that any group above this process has left, in version 1 or 2. File pages do not count as
 /// taken: the system gives them back.
-fn control_group(membership: &str, root: &Path) -> Option<u64> {
-    let mut least: Option<u64> = None;
+fn control_group(membership: &str, root: &Path) -> Option<Available> {
+    let mut least: Option<Available> = None;
     for line in membership.lines() {
         let mut fields = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else { continue };
@@ -64,7 +67,11 @@ fn control_group(membership: &str, root: &Path) -> Option<u64> {
                     line.trim().parse::<u64>().ok()
                 });
                 let left = bytes.saturating_sub(held.unwrap_or(0));
-                least = Some(least.map_or(left, |least| least.min(left)));
+                if least.as_ref().is_none_or(|least| left < least.bytes) {
+                    let file = group.join(limit);
+                    let limit = format!("the limit of the control group ({})", file.display());
+                    least = Some(Available { bytes: left, limit });
+                }
             }
             if group == root || !group.pop() {
                 break;
@@ -87,6 +94,7 @@ mod tests {
     fn limits_of_slurm_are_those_of_a_node() {
         let job = |pairs: &'static [(&str, &str)]| {
             slurm(move |name| pairs.iter().find(|(own, _)| *own == name).map(|(_, value)| value.to_string()))
+                .map(|there| there.bytes)
         };
         assert_eq!(job(&[("SLURM_MEM_PER_NODE", "2048")]), Some(2 << 30));
         assert_eq!(job(&[("SLURM_MEM_PER_CPU", "512"), ("SLURM_CPUS_ON_NODE", "4")]), Some(2 << 30));
@@ -103,14 +111,16 @@ mod tests {
         std::fs::write(root.join("job/memory.max"), "1000000\n").expect("a file");
         std::fs::write(root.join("job/memory.stat"), "anon 300000\nanon_thp 5\nfile 600000\n")
             .expect("a file");
-        assert_eq!(control_group("0::/job/step\n", &root), Some(700_000));
-        assert_eq!(control_group("0::/\n", &root), None);
+        let left = |membership: &str| control_group(membership, &root).map(|there| there.bytes);
+        let found = control_group("0::/job/step\n", &root).expect("a limit");
+        assert!(found.bytes == 700_000 && found.limit.contains("job/memory.max"), "{found:?}");
+        assert_eq!(left("0::/\n"), None);
         let old = root.join("memory/old");
         std::fs::create_dir_all(&old).expect("a folder");
         std::fs::write(old.join("memory.limit_in_bytes"), "9223372036854771712\n").expect("a file");
-        assert_eq!(control_group("4:cpu,memory:/old\n", &root), None);
+        assert_eq!(left("4:cpu,memory:/old\n"), None);
         std::fs::write(old.join("memory.limit_in_bytes"), "5000\n").expect("a file");
-        assert_eq!(control_group("4:cpu,memory:/old\n", &root), Some(5000));
+        assert_eq!(left("4:cpu,memory:/old\n"), Some(5000));
         std::fs::remove_dir_all(&root).expect("it was made here");
     }
 }
