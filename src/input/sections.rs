@@ -222,7 +222,7 @@ static SIMULATION: Section = plain(
             Kind::Number(Range::POSITIVE),
             "m/s",
             Optional(
-                "a tenth of the scene in a step, and ten times the fastest body at the start and a free fall as long as the run",
+                "through the whole scene in a step, and ten times the fastest body at the start and a free fall as long as the run; at least 100",
             ),
             "A run in which a body or its surface gets faster has exploded: it ends before that step is taken, with a checkpoint.",
         ),

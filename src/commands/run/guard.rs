@@ -12,11 +12,11 @@ use decomposition::{Comm, ExactSum};
 /// By how much a speed or an energy must be beyond what a case can have.
 const MARGIN: f64 = 10.0;
 
-/// In so many steps all of a scene may be crossed.
-const STEPS_ACROSS: f64 = 10.0;
+/// A speed that any case may have, m/s.
+const USUAL: f64 = 100.0;
 
 /// Of the speed at which a run has exploded, what all bodies together may gain from nowhere.
-const SLOW: f64 = 0.01;
+const SLOW: f64 = 1e-3;
 
 /// Steps from one balance of energy to the next.
 const BALANCE_EVERY: u64 = 16;
@@ -70,9 +70,9 @@ impl Scales {
 /// What a run may not exceed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
-    /// The speed beyond which a run has exploded, m/s: that of the case, or what its own scales allow: through
-    /// all of the scene in [`STEPS_ACROSS`] steps, and [`MARGIN`] times the fastest body at the start and a free
-    /// fall as long as the run.
+    /// The speed beyond which a run has exploded, m/s: that of the case, or what its own scales allow, but at
+    /// least [`USUAL`]: through all of the scene in a step, and [`MARGIN`] times the fastest body at the start and a
+    /// free fall as long as the run.
     pub speed: f64,
     /// By how much the energy may exceed the work done, besides [`MARGIN`] times that work, J: [`MARGIN`] times
     /// the energy of motion at the start and of a fall across the scene, and that of all bodies at a share
@@ -84,9 +84,9 @@ impl Bounds {
     /// Collective.
     pub fn of(case: &Case, stepper: &Stepper, comm: &dyn Comm) -> Self {
         let Scales { size, fastest, gravity, mass } = Scales::of(stepper, comm);
-        let across = size / (STEPS_ACROSS * stepper.physics().time_step);
+        let across = size / stepper.physics().time_step;
         let own = across + MARGIN * (fastest + gravity * case.simulation.duration);
-        let speed = case.simulation.maximum_speed.unwrap_or(own);
+        let speed = case.simulation.maximum_speed.unwrap_or(own.max(USUAL));
         let observed = stepper.observe();
         let moving = observed.kinetic_energy + observed.machines[0] + observed.machines[2];
         let slow = SLOW * speed;

@@ -59,14 +59,21 @@ impl Approach {
     /// where V_n⁻ is the velocity before. `end` is the implicit Euler scheme: of an oscillation with ω a step
     /// leaves `1 / (1 + ω² h²)` of the energy. `middle` is the trapezoidal rule, which keeps it. Solved for V_n,
     /// with `D = h + τ` or `h/4 + τ/2`: `C = 1 / (h k D)`, and the bias is `g / D` or
-    /// `(g + (τ/2 − h/4) V_n⁻) / D`.
+    /// `(g + (τ/2 − h/4) V_n⁻) / D`. Where the gap is still open, bodies that approach must not meet the damper before
+    /// they meet: the bias is that without τ. With the same C the damper then acts for the part of the step that is
+    /// left after they met.
     pub fn spring(&self, stiffness: &Stiffness, gap: f64, before: f64) -> (f64, f64) {
         let (h, tau) = (self.closing, stiffness.dissipation);
+        // While the gap is open the damper waits.
+        let waiting = if gap > 0.0 { 0.0 } else { tau };
         let (bias, divisor) = match stiffness.spring_at {
-            SpringAt::End => (gap, h + tau),
-            SpringAt::Middle => (gap + (0.5 * tau - 0.25 * h) * before, 0.25 * h + 0.5 * tau),
+            SpringAt::End => (gap / (h + waiting), h + tau),
+            SpringAt::Middle => {
+                let gap = gap + (0.5 * waiting - 0.25 * h) * before;
+                (gap / (0.25 * h + 0.5 * waiting), 0.25 * h + 0.5 * tau)
+            }
         };
-        (bias / divisor, 1.0 / (h * stiffness.normal * divisor))
+        (bias, 1.0 / (h * stiffness.normal * divisor))
     }
 }
 
