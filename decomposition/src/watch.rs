@@ -49,6 +49,7 @@ unsafe extern "C" {
 /// This thread is the one that calls MPI.
 pub(crate) fn adopt_thread(rank: usize) {
     CALLS_MPI.set(true);
+    set_place(&"set-up");
     RANK.store(rank, Ordering::Relaxed);
 }
 
