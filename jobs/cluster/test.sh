@@ -187,8 +187,9 @@ scenario_network_cut() {
   on 2 ip link set link2 down; begun=$SECONDS
   until_true $((limit + 10)) no_ranks; local gone=$?
   echo "ranks gone after $((SECONDS - begun)) s, stall limit $limit s"
-  on 2 ip link set link2 up
+  # For good: the job has to go while the node is out of reach.
   local state; state=$(wait_for "$job" 90)
+  on 2 ip link set link2 up
   echo "$state"; [ "$gone" = 0 ] && [[ $state =~ NODE_FAIL|FAILED ]]
 }
 
