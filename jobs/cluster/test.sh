@@ -146,7 +146,7 @@ scenario_time_limit() {
 }
 # preempt PARTITION: three times, each after the job has got on.
 preempt() {
-  local job out=$work/preempted-$1 k steps=$((STEPS * 2)) urgent
+  local job out=$work/preempted-$1 k steps=$((STEPS < 150 ? 300 : STEPS * 2)) urgent
   job=$(BRECCIA_OUT=$out submit "${small[@]}" --partition="$1" jobs/slurm/requeue.sh $CASE --steps $steps "${often[@]}")
   for k in 1 2 3; do
     running "$out" || return 1
