@@ -51,7 +51,7 @@ bench: build ## Measure the sweep, detection, a step, scaling, and rapier beside
 soak: build ## The long versions of the tests: 100,000 fuzzed case files, stones falling until they rest
 	PROPTEST_RNG_SEED=$$RANDOM BRECCIA_FUZZ=100000 BRECCIA_SOAK=1 $(RUN_AS_ROOT) cargo test --release --workspace
 
-cluster: build ## The scripts of jobs/slurm on a real Slurm of two nodes in namespaces, with accidents: some twenty minutes, as root
+cluster: build ## The scripts of jobs/slurm on a real Slurm of two nodes in namespaces, with accidents; as root
 	@jobs/cluster/test.sh
 
 clean: ## Remove builds and results

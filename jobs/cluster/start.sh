@@ -47,6 +47,7 @@ chmod -R go-rwx "$dir/munge" && chmod 711 "$dir/munge"
 munged --force --key-file="$dir/munge/key" --socket="$dir/munge/socket" --pid-file="$dir/munge/pid" \
   --log-file="$dir/munge/log" --seed-file="$dir/munge/seed"
 cores=$(nproc)
+# No binding: each node takes itself for the owner of all cores, and the ranks of both would share the first.
 # A requeued job waits until credentials of its first life have expired: cred_expire, not two minutes as usual.
 cat >"$SLURM_CONF" <<CONF
 ClusterName=breccia
@@ -62,7 +63,7 @@ SlurmdPidFile=$dir/slurmd-%n.pid
 SlurmctldLogFile=$dir/slurmctld.log
 SlurmdLogFile=$dir/slurmd-%n.log
 ProctrackType=proctrack/linuxproc
-TaskPlugin=task/affinity
+TaskPlugin=task/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 SchedulerParameters=sched_interval=2,bf_interval=2

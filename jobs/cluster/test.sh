@@ -58,7 +58,7 @@ until_true() {
 }
 newer() { [ -n "$(find "$1/checkpoints" -name '*.h5' -newer "$2" 2>/dev/null)" ]; }
 # running OUT: until the run has written a checkpoint from now on.
-running() { touch "$1.mark"; until_true 120 newer "$1" "$1.mark" || { echo "$1 does not get going"; return 1; }; }
+running() { touch "$1.mark"; until_true 600 newer "$1" "$1.mark" || { echo "$1 does not get going"; return 1; }; }
 idle() { [ "$(on 1 sinfo -h -p test -o %T -N | grep -c '^idle$')" = 2 ]; }
 # straight STEPS: the digest of a run of so many steps without a cluster.
 straight() {
@@ -82,17 +82,17 @@ living() {
   done
 }
 # ranks NODE: of breccia, there.
-ranks() { local pid; for pid in $(living "$1"); do [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = breccia ] && echo "$pid"; done; }
+ranks() { local pid; for pid in $(living "$1"); do [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = "$(basename "$BRECCIA")" ] && echo "$pid"; done; }
 no_ranks() { [ -z "$(ranks 1)$(ranks 2)" ]; }
 
 scenario_srun() {
-  done_well "$(BRECCIA_OUT=$work/srun submit "${small[@]}" jobs/slurm/run.sh $CASE --steps "$STEPS")" 180 || return 1
+  done_well "$(BRECCIA_OUT=$work/srun submit "${small[@]}" jobs/slurm/run.sh $CASE --steps "$STEPS")" 1800 || return 1
   grep -q '"ranks": 2' "$work/srun/summary.json" && same "$work/srun" "$STEPS"
 }
 scenario_mpirun() {
   local job
   job=$(BRECCIA_OUT=$work/mpirun BRECCIA_LAUNCH="mpirun --bind-to none" submit "${small[@]}" jobs/slurm/run.sh $CASE --steps "$STEPS")
-  done_well "$job" 180 && grep -q '"ranks": 2' "$work/mpirun/summary.json" && same "$work/mpirun" "$STEPS"
+  done_well "$job" 1800 && grep -q '"ranks": 2' "$work/mpirun/summary.json" && same "$work/mpirun" "$STEPS"
 }
 # srun without an interface to MPI is refused with what to set, and nothing is written.
 scenario_without_mpi() {
@@ -120,17 +120,18 @@ scenario_scaling() {
     rm -rf "$work/scaling"
     job=$(BRECCIA_OUT=$work/scaling BRECCIA_LAUNCH=$launch BRECCIA_CASE=$CASE BRECCIA_REST=40 BRECCIA_STEPS=10 BRECCIA_REPEATS=1 \
       submit "${small[@]}" jobs/slurm/scaling.sh strong)
-    done_well "$job" 180 && [ -f "$work/scaling/strong-2/final.h5" ] || return 1
+    done_well "$job" 1800 && [ -f "$work/scaling/strong-2/final.h5" ] || return 1
   done
 }
 scenario_tamping() {
   local job
-  job=$(BRECCIA_OUT=$work/tamping BRECCIA_STAGES="demo-bed demo-deposit demo" BRECCIA_STEPS=20 submit "${small[@]}" jobs/slurm/tamping.sh)
-  done_well "$job" 900 && [ -f "$work/tamping/demo/report.html" ]
+  job=$(BRECCIA_OUT=$work/tamping BRECCIA_STAGES="demo-bed demo-deposit demo" BRECCIA_STEPS=20 \
+    BRECCIA_OPTIONS="--set solver.maximum_sweeps=20" submit "${small[@]}" jobs/slurm/tamping.sh)
+  done_well "$job" 1800 && [ -f "$work/tamping/demo/report.html" ]
 }
 scenario_requeue() {
   local job out=$work/requeue; job=$(BRECCIA_OUT=$out submit "${small[@]}" jobs/slurm/requeue.sh $CASE --steps "$STEPS" "${often[@]}")
-  running "$out" && on 1 scontrol requeue "$job" && sleep 1 && done_well "$job" 240 && same "$out" "$STEPS"
+  running "$out" && on 1 scontrol requeue "$job" && sleep 1 && done_well "$job" 1800 && same "$out" "$STEPS"
 }
 # A job that is cancelled leaves a checkpoint and stays cancelled.
 scenario_cancelled() {
@@ -141,18 +142,18 @@ scenario_cancelled() {
 scenario_time_limit() {
   local job out=$work/limit steps=$((STEPS * 4))
   job=$(BRECCIA_OUT=$out submit "${small[@]}" --time=1 --signal=USR1@50 jobs/slurm/requeue.sh $CASE --steps $steps)
-  done_well "$job" 400 && grep -q "SIGUSR1: ending" "$work"/breccia-"$job"-*.log && same "$out" $steps
+  done_well "$job" 1800 && grep -q "SIGUSR1: ending" "$work"/breccia-"$job"-*.log && same "$out" $steps
 }
 # preempt PARTITION: three times, each after the job has got on.
 preempt() {
-  local job out=$work/preempted-$1 k steps=$((STEPS * 2)) urgent
+  local job out=$work/preempted-$1 k steps=$((STEPS < 150 ? 300 : STEPS * 2)) urgent
   job=$(BRECCIA_OUT=$out submit "${small[@]}" --partition="$1" jobs/slurm/requeue.sh $CASE --steps $steps "${often[@]}")
   for k in 1 2 3; do
     running "$out" || return 1
     urgent=$(submit --parsable --partition=urgent --nodes=2 --exclusive --wrap "true")
-    done_well "$urgent" 60 || return 1
+    done_well "$urgent" 1800 || return 1
   done
-  done_well "$job" 400 && same "$out" $steps && [ "$(field "$job" Restarts)" = 3 ] || { echo "restarts: $(field "$job" Restarts)"; return 1; }
+  done_well "$job" 1800 && same "$out" $steps && [ "$(field "$job" Restarts)" = 3 ] || { echo "restarts: $(field "$job" Restarts)"; return 1; }
 }
 scenario_preempted() { preempt test; }
 # Slurm asks the steps to end and takes the nodes half a minute later.
@@ -176,7 +177,7 @@ scenario_killed_node() {
   # As after a boot: Slurm's pmix would not start a step whose socket is still in the spool directory.
   rm -rf "$work"/cluster/{spool,tmp}-node2/*
   on 2 slurmd -N node2
-  [ "$came" = 0 ] && done_well "$job" 240 && same "$out" "$STEPS"
+  [ "$came" = 0 ] && done_well "$job" 1800 && same "$out" "$STEPS"
 }
 # Slurm would notice after half a minute, and has no way to the second node: the ranks themselves end there.
 scenario_network_cut() {
@@ -186,8 +187,9 @@ scenario_network_cut() {
   on 2 ip link set link2 down; begun=$SECONDS
   until_true $((limit + 10)) no_ranks; local gone=$?
   echo "ranks gone after $((SECONDS - begun)) s, stall limit $limit s"
-  on 2 ip link set link2 up
+  # For good: the job has to go while the node is out of reach.
   local state; state=$(wait_for "$job" 90)
+  on 2 ip link set link2 up
   echo "$state"; [ "$gone" = 0 ] && [[ $state =~ NODE_FAIL|FAILED ]]
 }
 

@@ -6,6 +6,7 @@
 #   BRECCIA_OUT     $SCRATCH (or out) /tamping
 #   BRECCIA_STAGES  "bed deposit large": cases of inputs/tamping, each of which starts from the one before
 #   BRECCIA_STEPS   steps of the last stage, the duration of its case; the others come to rest before the next begins
+#   BRECCIA_OPTIONS of breccia run, for every stage; none
 #SBATCH --job-name=tamping
 #SBATCH --nodes=1
 #SBATCH --ntasks-per-node=32
@@ -22,7 +23,7 @@ out=${BRECCIA_OUT:-${SCRATCH:-out}/tamping}
 # 138 and 143 are 128 + SIGUSR1 and SIGTERM: stopped with a checkpoint; see requeue.sh.
 stage() {
   srun --kill-on-bad-exit=1 --cpu-bind=cores "$breccia" run "inputs/tamping/$1.toml" --out "$out/$1" --restart auto \
-    --threads "$SLURM_CPUS_PER_TASK" "${@:2}"
+    --threads "$SLURM_CPUS_PER_TASK" ${BRECCIA_OPTIONS:-} "${@:2}"
   local code=$?
   if [ "$code" = 138 ] || { [ "$code" = 143 ] && scontrol show job "$SLURM_JOB_ID" | grep -q JobState=RUNNING; }; then
     scontrol requeue "$SLURM_JOB_ID"
