@@ -25,7 +25,8 @@ const WORKERS: usize = 2;
 
 #[derive(Deserialize)]
 struct Table {
-    made_on: String,
+    /// Kinds of processor, libraries and compiler on which these digests came out.
+    made_on: Vec<String>,
     start: Vec<Start>,
     case: Vec<Case>,
 }
@@ -238,13 +239,13 @@ fn digests_are_those_of_the_table() {
                 wrong.push(format!("{} on {arrangement:?}: {digest}, on one rank {first}", case.file));
             }
         }
-        if made_on == here && *first != case.digest {
+        if made_on.contains(&here) && *first != case.digest {
             wrong.push(format!("{}: {first}, the table has {}", case.file, case.digest));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    if made_on != here {
-        skip::part(&format!("digests of the shipped cases: made on {made_on}; here {here}"));
+    if !made_on.contains(&here) {
+        skip::part(&format!("digests of the shipped cases: made on {made_on:?}; here {here}"));
     }
 }
 
@@ -278,7 +279,7 @@ fn write_pins() {
         .lines()
         .take_while(|line| line.starts_with('#'))
         .fold(String::new(), |all, line| all + line + "\n");
-    let mut table = format!("{comment}made_on = {:?}\n", kind());
+    let mut table = format!("{comment}made_on = {:?}\n", [kind()]);
     let origin =
         |start: &Option<String>| start.iter().map(|name| format!("start = {name:?}\n")).collect::<String>();
     for Start { name, file, steps, start, set } in &start {

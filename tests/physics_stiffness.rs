@@ -134,7 +134,7 @@ fn a_column_is_pressed_together_by_its_weight() {
 fn a_very_stiff_contact_is_a_rigid_one() {
     let fall = |law: ContactLaw| {
         let mut stepper = balls(1e-3, law, 4, 0.05).stepper();
-        (0..400).for_each(|_| drop(stepper.step().expect("solved")));
+        (0..400).for_each(|_| assert!(stepper.step().is_ok()));
         let bodies = stepper.scene().state.grains.iter();
         bodies.map(|body| [body.pose.position.z, body.velocity.z]).collect::<Vec<_>>()
     };
@@ -155,7 +155,7 @@ fn corrections_of_overlap_leave_what_springs_give_way_by() {
     world.physics.penetration_correction = 0.2;
     world.physics.correction_slop = 1e-6;
     let mut stepper = world.stepper();
-    (0..4000).for_each(|_| drop(stepper.step().expect("solved")));
+    (0..4000).for_each(|_| assert!(stepper.step().is_ok()));
     assert!((height(&stepper, 0) + 3.0 * GRAVITY / 1e4).abs() < 1e-10);
     assert_eq!(stepper.observe().work[2], 0.0);
 }

@@ -1,6 +1,7 @@
 //! Ranks that fail or do not answer end all ranks, with the reason: real ones, under `mpirun`.
 //!
-//! Each test starts this program on three ranks, each of which makes what [`as_rank`] has for the test's name.
+//! Each test starts this program on three ranks, each of which makes what [`as_rank`] has for the test's
+//! name.
 
 use decomposition::{Comm, Exchange, Message, World, watch};
 use std::io::Read;

@@ -1,5 +1,5 @@
-//! METIS has handlers of its own for SIGTERM, which it leaves in disorder: a run must not notice. A process of
-//! its own, as handlers belong to a process.
+//! METIS has handlers of its own for SIGTERM, which it leaves in disorder: a run must not notice. A process
+//! of its own, as handlers belong to a process.
 
 use decomposition::{Cells, Comm, Partition, threads};
 use std::sync::Mutex;

@@ -29,7 +29,7 @@ pub enum SetupError {
     Unstable {
         /// File, line and key of the force.
         place: Option<String>,
-        problem: StepError,
+        problem: Box<StepError>,
     },
     /// A generator whose numbers do not go together.
     #[error("grains {grains:?}: {problem}")]

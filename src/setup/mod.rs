@@ -50,7 +50,10 @@ impl Setup {
     /// An error if a machine has forces that are too stiff for the time step. The same on every rank.
     pub fn require_stable(&mut self, case: &Case) -> Result<(), SetupError> {
         let checked = self.machines.check_stability(self.physics.scheme, self.physics.time_step);
-        checked.map_err(|problem| SetupError::Unstable { place: place_of(case, &problem), problem })
+        checked.map_err(|problem| SetupError::Unstable {
+            place: place_of(case, &problem),
+            problem: problem.into(),
+        })
     }
 }
 

@@ -1,12 +1,12 @@
-//! Work done on bodies and machines since the start of a run, and what the energy was then: with the energy of
-//! the moment this is a balance.
+//! Work done on bodies and machines since the start of a run, and what the energy was then: with the energy
+//! of the moment this is a balance.
 //!
 //! ```text
 //! energy now = energy at the start + work of motions + work of forces + work of corrections + rest
 //! ```
 //!
-//! The rest is what contacts have taken up, and what the time integrator has lost or made. Each rank keeps its
-//! share; sums are exact, so that neither the number of ranks nor a restart changes a bit.
+//! The rest is what contacts have taken up, and what the time integrator has lost or made. Each rank keeps
+//! its share; sums are exact, so that neither the number of ranks nor a restart changes a bit.
 
 use crate::geometry::Vec3;
 use decomposition::{Comm, ExactSum};

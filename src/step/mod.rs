@@ -408,6 +408,10 @@ impl Stepper<'_> {
         self.world.machines.speed_limit = Some(limit);
     }
 
+    pub fn comm(&self) -> &dyn Comm {
+        self.territory.comm
+    }
+
     /// Whether the state after a step that failed is that before it.
     pub fn is_put_back(&self) -> bool {
         self.is_put_back

@@ -174,7 +174,7 @@ const MISTAKES: &[Mistake] = &[
     mistake("law = \"gap-activated\"", "law = \"predictive\"", "restitution", "contact.2.restitution", "found 0.25 with the law \"predictive\", expected 0, or law = \"gap-activated\""),
     mistake("friction = \"mu\"", "friction = \"mu\"\ndissipation = 0.1", "dissipation", "contact.1.dissipation", "found without a stiffness, expected stiffness beside it"),
     mistake("friction = \"mu\"", "friction = \"mu\"\nrestitution = 0.5\nstiffness = 1e7", "restitution = 0.5", "contact.1.restitution", "found with a stiffness, expected 0"),
-    mistake("friction = \"mu\"", "friction = \"mu\"\nlaw = \"gap-activated\"\nstiffness = 1e7", "law", "contact.1.law", "found \"gap-activated\" with a stiffness, expected \"predictive\" or nothing"),
+    mistake("friction = \"mu\"", "friction = \"mu\"\nlaw = \"gap-activated\"\nstiffness = 1e7", "law = \"gap-activated\"\nstiffness", "contact.1.law", "found \"gap-activated\" with a stiffness, expected \"predictive\" or nothing"),
     mistake("friction = \"mu\"", "friction = \"mu\"\nstiffness = 0", "stiffness", "contact.1.stiffness", "found 0, expected a number > 0"),
     mistake("[[contact]]\nmaterials = [\"stone\", \"stone\"]\nfriction = \"mu\"\n", "", "material = \"stone\"\nmass", "contact", "found no entry for \"stone\" with \"stone\", which can meet (body.rock), expected a [[contact]]"),
     mistake("shape = \"wedge\"", "shape = \"plane\"", "shape = \"plane\"\nmaterial = \"stone\"", "body.rock.shape", "found \"plane\", a half-space, on a free body, expected motion = \"fixed\" or \"kinematic\""),

@@ -99,7 +99,7 @@ pub enum RunError {
         time: f64,
         /// Of the part of the case that it is about.
         place: Option<String>,
-        source: StepError,
+        source: Box<StepError>,
         /// Where the state before is.
         saved: String,
     },

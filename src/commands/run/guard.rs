@@ -1,7 +1,8 @@
 //! Runs that explode end within the step, with the state from before it.
 
-use super::Run;
 use super::error::RunError;
+use super::restart::Found;
+use super::{Options, Run, files};
 use crate::geometry::{Aabb, Vec3};
 use crate::input::Case;
 use crate::machine::Machine;
@@ -71,13 +72,34 @@ impl Scales {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
     /// The speed beyond which a run has exploded, m/s: that of the case, or what its own scales allow, but at
-    /// least [`USUAL`]: through all of the scene in a step, and [`MARGIN`] times the fastest body at the start and a
-    /// free fall as long as the run.
+    /// least [`USUAL`]: through all of the scene in a step, and [`MARGIN`] times the fastest body at the
+    /// start and a free fall as long as the run.
     pub speed: f64,
-    /// By how much the energy may exceed the work done, besides [`MARGIN`] times that work, J: [`MARGIN`] times
-    /// the energy of motion at the start and of a fall across the scene, and that of all bodies at a share
-    /// [`SLOW`] of the speed. One for explosions, not for drift.
+    /// By how much the energy may exceed the work done, besides [`MARGIN`] times that work, J: [`MARGIN`]
+    /// times the energy of motion at the start and of a fall across the scene, and that of all bodies at a
+    /// share [`SLOW`] of the speed. One for explosions, not for drift.
     pub energy: f64,
+}
+
+/// Collective, before the first step: what the steps of a run are watched by. `continued` is the run that
+/// goes on.
+pub(super) fn begin(
+    stepper: &mut Stepper,
+    case: &Case,
+    options: &Options,
+    continued: Option<&Found>,
+) -> Result<Bounds, RunError> {
+    if options.force {
+        stepper.let_stiff_forces();
+    }
+    let account = continued.map(|found| files::account_at(&found.state)).transpose()?.flatten();
+    match account {
+        Some(account) => stepper.resume_account(&account),
+        None => stepper.open_account(),
+    }
+    let bounds = Bounds::of(case, stepper, stepper.comm());
+    stepper.set_speed_limit(bounds.speed);
+    Ok(bounds)
 }
 
 impl Bounds {

@@ -146,20 +146,7 @@ pub fn run(
     let statistics = found.map(|found| files::statistics_at(&found.state)).transpose()?.flatten();
     let mut stepper = Stepper::with_machines(scene, machines, physics, solver, decomposition, comm);
     stepper.let_stop();
-    if options.force {
-        stepper.let_stiff_forces();
-    }
-    match found
-        .filter(|found| found.same_run)
-        .map(|found| files::account_at(&found.state))
-        .transpose()?
-        .flatten()
-    {
-        Some(account) => stepper.resume_account(&account),
-        None => stepper.open_account(),
-    }
-    let bounds = Bounds::of(case, &stepper, comm);
-    stepper.set_speed_limit(bounds.speed);
+    let bounds = guard::begin(&mut stepper, case, options, continued)?;
     stepper.set_regions(case.regions.iter().map(|region| region.bounds).collect());
     if options.verify {
         stepper.verify_copies();
@@ -515,7 +502,7 @@ impl Run<'_> {
         let step = self.stepper.scene().state.step + 1;
         let saved = self.save_start();
         let place = crate::setup::place_of(self.case, &source);
-        RunError::Step { step, time: self.stepper.physics().time(step), place, source, saved }
+        RunError::Step { step, time: self.stepper.physics().time(step), place, source: source.into(), saved }
     }
 
     /// Collective: one small reduction a step. What one rank has found, all act upon at the same step.

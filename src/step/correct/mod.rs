@@ -3,7 +3,8 @@
 //! | | when | what |
 //! | --- | --- | --- |
 //! | [`impact`] | overlap is limited | impulses act from the time within the step at which surfaces meet |
-//! | [`gentle`] | a share of the penetration is to be removed in each step | bodies that overlap are moved apart a little |
+//! | [`gentle`] | a share of the penetration is to be removed in each step | bodies that overlap are moved
+//! apart a little |
 //! | [`project`] | overlap is limited | what is deeper at the end of the step is moved apart |
 
 pub mod gentle;

@@ -48,8 +48,8 @@ pub struct Approach {
 impl Approach {
     /// How the spring of a contact enters the law `0 ≤ V_n + bias + C r_n ⊥ r_n ≥ 0`: (bias, C).
     ///
-    /// Contacts are looked for at positions that follow one another by `g' = g + h V_n`, whatever θ is. The mean
-    /// force of the step is `r_n / h = −k (g* + τ V*)`, with
+    /// Contacts are looked for at positions that follow one another by `g' = g + h V_n`, whatever θ is. The
+    /// mean force of the step is `r_n / h = −k (g* + τ V*)`, with
     ///
     /// ```text
     /// end      g* = g + h V_n                          V* = V_n
@@ -57,11 +57,11 @@ impl Approach {
     /// ```
     ///
     /// where V_n⁻ is the velocity before. `end` is the implicit Euler scheme: of an oscillation with ω a step
-    /// leaves `1 / (1 + ω² h²)` of the energy. `middle` is the trapezoidal rule, which keeps it. Solved for V_n,
-    /// with `D = h + τ` or `h/4 + τ/2`: `C = 1 / (h k D)`, and the bias is `g / D` or
-    /// `(g + (τ/2 − h/4) V_n⁻) / D`. Where the gap is still open, bodies that approach must not meet the damper before
-    /// they meet: the bias is that without τ. With the same C the damper then acts for the part of the step that is
-    /// left after they met.
+    /// leaves `1 / (1 + ω² h²)` of the energy. `middle` is the trapezoidal rule, which keeps it. Solved for
+    /// V_n, with `D = h + τ` or `h/4 + τ/2`: `C = 1 / (h k D)`, and the bias is `g / D` or
+    /// `(g + (τ/2 − h/4) V_n⁻) / D`. Where the gap is still open, bodies that approach must not meet the
+    /// damper before they meet: the bias is that without τ. With the same C the damper then acts for the part
+    /// of the step that is left after they met.
     pub fn spring(&self, stiffness: &Stiffness, gap: f64, before: f64) -> (f64, f64) {
         let (h, tau) = (self.closing, stiffness.dissipation);
         // While the gap is open the damper waits.
@@ -115,8 +115,8 @@ pub trait Integrator: Send + Sync {
         shift: &[f64],
     ) -> Result<(), MultibodyError>;
 
-    /// What a step makes of small deviations `(δq_u, δv_u)` of a machine from its motion: its eigenvalues tell
-    /// whether they grow.
+    /// What a step makes of small deviations `(δq_u, δv_u)` of a machine from its motion: its eigenvalues
+    /// tell whether they grow.
     fn amplification(&self, tangents: &Tangents, time_step: f64) -> DMatrix<f64>;
 }
 

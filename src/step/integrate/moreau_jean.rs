@@ -69,8 +69,8 @@ impl Integrator for MoreauJean {
         multibody.finish_with_shift(velocity, shift) // (30), (16), (20)
     }
 
-    /// `δq_m = δq + (1 − θ) h δv`, `δv' = δv + h (A δq_m + B δv_f)`, `δq' = δq_m + θ h δv'`, where `δv_f` is `δv`
-    /// or that of the middle of the step.
+    /// `δq_m = δq + (1 − θ) h δv`, `δv' = δv + h (A δq_m + B δv_f)`, `δq' = δq_m + θ h δv'`, where `δv_f` is
+    /// `δv` or that of the middle of the step.
     fn amplification(&self, tangents: &Tangents, time_step: f64) -> DMatrix<f64> {
         let (nu, h) = (tangents.position.nrows(), time_step);
         let unit = DMatrix::<f64>::identity(nu, 2 * nu);
