@@ -5,8 +5,7 @@
 //! (`solver.patch_reuse`), and as long as its reach is about the same:
 //!
 //! ```text
-//! |Δx| + φ ρ ≤ D,        reach − 8 D ≤ reach now ≤ reach + D          φ the angle turned
-//! (1)
+//! |Δx| + φ ρ ≤ D,        reach − 8 D ≤ reach now ≤ reach + D        φ the angle turned        (1)
 //! ```
 //!
 //! The patch of two stones is that of their anchors, searched further by 2 (D_a + D_b) so that nothing is
