@@ -147,7 +147,7 @@ fn full_restitution_keeps_the_energy() {
     measured("energy of a ball with e = 1 over 20,000 steps, relative", worst, 1e-12);
 }
 
-/// Moreau–Jean in one dimension, written down once more: height, velocity, impulse after each step.
+/// Fifty elastic balls of six sizes in a closed box.
 fn box_of_balls(time_step: f64, gravity: f64) -> World {
     let mut world = World::new(time_step, law(0.0, 1.0)).with_gravity(-Vec3::z() * gravity);
     world.physics.penetration_limit = 1e-6;
@@ -200,6 +200,7 @@ fn heavy_elastic_balls_in_a_box_keep_their_energy_to_a_hundredth() {
     }
 }
 
+/// Moreau–Jean in one dimension, written down once more: height, velocity, impulse after each step.
 fn one_dimensional_map(time_step: f64, restitution: f64, steps: usize) -> Vec<[f64; 3]> {
     let (mut height, mut velocity) = (1.0, 0.0);
     let mut rows = vec![[height, velocity, 0.0]];

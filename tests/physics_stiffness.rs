@@ -6,7 +6,7 @@ mod common;
 use breccia::geometry::{Pose, Quat, Shape, Vec3};
 use breccia::scene::{Activation, ContactLaw, SpringAt, Stiffness};
 use breccia::step::Stepper;
-use common::{GRAVITY, World, predictive};
+use common::{GRAVITY, World, measured, predictive};
 use std::f64::consts::PI;
 
 const RADIUS: f64 = 0.1;
@@ -40,7 +40,7 @@ fn a_weight_rests_where_its_spring_carries_it() {
         let depth = GRAVITY / STIFFNESS;
         let mut stepper = balls(1e-3, soft(STIFFNESS, 1e-2, spring_at), 1, -0.5 * depth).stepper();
         (0..4000).for_each(|_| assert!(stepper.step().expect("solved").converged));
-        assert!((height(&stepper, 0) + depth).abs() < 1e-12, "{} {depth}", height(&stepper, 0));
+        measured("weight on a spring, depth", (height(&stepper, 0) + depth).abs(), 1e-12);
         let push: f64 = stepper.contacts().map(|contact| contact.impulse.z).sum();
         assert!((push - GRAVITY * 1e-3).abs() < 1e-12);
         // ½ k d² in the balance.
@@ -76,8 +76,9 @@ fn a_spring_without_dissipation_gives_all_speed_back() {
     for time_step in [1e-3, 1e-4, 1e-5] {
         let [speed, touching] = rebound(time_step, soft(STIFFNESS, 0.0, SpringAt::Middle));
         let omega_h = 100.0 * time_step;
-        assert!((speed - 1.0).abs() < 0.5 * omega_h, "{time_step}: {speed}");
-        assert!((touching - PI / 100.0).abs() < 2.5 * time_step, "{time_step}: {touching}");
+        measured(&format!("rebound without loss, h {time_step}"), (speed - 1.0).abs(), 0.5 * omega_h);
+        let late = (touching - PI / 100.0).abs();
+        measured(&format!("time of touch, h {time_step}"), late, 2.5 * time_step);
     }
 }
 
@@ -90,8 +91,8 @@ fn restitution_follows_from_dissipation() {
                 |time_step: f64| rebound(time_step, soft(STIFFNESS, dissipation, spring_at))[0] - exact;
             // Of first order: of the oscillation, and of where within a step the touch begins.
             for time_step in [2e-4, 2e-5, 2e-6] {
-                let bound = 2.5 * 100.0 * time_step;
-                assert!(error(time_step).abs() < bound, "{dissipation} {time_step}: {}", error(time_step));
+                let what = format!("restitution, {spring_at:?}, dissipation {dissipation}, h {time_step}");
+                measured(&what, error(time_step).abs(), 2.5 * 100.0 * time_step);
             }
         }
     }
@@ -113,7 +114,7 @@ fn a_ball_bounces_on_with_its_energy() {
         stepper.step().expect("solved");
         worst = worst.max((energy(&stepper) - first).abs() / first);
     }
-    assert!(worst < 0.05, "{worst}");
+    measured("a hundred bounces, energy", worst, 0.05);
 }
 
 #[test]
@@ -126,7 +127,7 @@ fn a_column_is_pressed_together_by_its_weight() {
         // Each spring carries what is above it.
         expected -= (count - ball) as f64 * GRAVITY / 1e6;
         let sunk = height(&stepper, ball) - 2.0 * RADIUS * ball as f64;
-        assert!((sunk - expected).abs() < 1e-10, "{ball}: {sunk} {expected}");
+        measured("pressed column", (sunk - expected).abs(), 1e-10);
     }
 }
 

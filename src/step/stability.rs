@@ -1,9 +1,9 @@
 //! Whether the forces of a machine are too stiff for the time step of a scheme that takes them explicitly.
 //!
-//! A step maps small deviations by the scheme's amplification matrix. An eigenvalue beyond the unit circle on
-//! the left, `|ρ| > 1` and `Re ρ < 0`, is a deviation that is thrown from one side to the other and grows: no
-//! motion of the mechanism itself does that in one step, only a step that is too long, as for
-//! `ω h > 2` and `c h / m > 2`. (An eigenvalue on the right may be a pendulum that falls over.)
+//! A step maps small deviations by the scheme's amplification matrix, and the mechanism itself by the exponential
+//! of its own. Deviations that grow in the first but not in the second grow because the step is too long, as for
+//! `ω h > 2` and `c h / m > 2`; what grows in both is a pendulum that falls over, or an actuator that drives
+//! itself.
 //!
 //! A law with a limit chatters where its slope is too steep, but cannot grow beyond the limit. So the slopes
 //! are taken over a tiny and over a large change, and both have to be too steep.
@@ -12,13 +12,11 @@ use super::StepError;
 use super::integrate::Integrator;
 use crate::machine::Machine;
 use crate::multibody::{Amplitudes, Tangents};
-use nalgebra::{DMatrix, Schur};
+use nalgebra::{Complex, DMatrix, Schur};
+use std::cmp::Ordering;
 
-/// Growth a step that rounding may show.
-const MARGIN: f64 = 1e-6;
-
-/// Growth a step that no motion of a mechanism has.
-const CERTAIN: f64 = 1.5;
+/// Growth in a step by which the scheme has to exceed the mechanism: a hundredfold in some two hundred steps.
+const GROWTH: f64 = 1.02;
 
 /// Of the step that would do, what is advised.
 const ADVISED: f64 = 0.9;
@@ -29,6 +27,9 @@ pub(super) fn check(
     integrator: &dyn Integrator,
     time_step: f64,
 ) -> Result<(), StepError> {
+    if machine.multibody.partition().nu() == 0 {
+        return Ok(()); // all of it is prescribed
+    }
     let mut limit = time_step;
     let mut stiffest = None;
     for amplitudes in [Amplitudes::SMALL, Amplitudes::LARGE] {
@@ -51,22 +52,15 @@ pub(super) fn check(
 /// The largest step below `time_step` in which deviations do not grow; none if `time_step` itself will do.
 fn largest_step(tangents: &Tangents, integrator: &dyn Integrator, time_step: f64) -> Option<f64> {
     let grows = |time_step: f64| {
-        let mut matrix = integrator.amplification(tangents, time_step);
-        if matrix.iter().any(|entry| !entry.is_finite()) {
-            return true;
-        }
-        // In positions and h times velocities entries are of like size.
-        let nu = tangents.position.nrows();
-        matrix.view_mut((0, nu), (nu, nu)).scale_mut(1.0 / time_step);
-        matrix.view_mut((nu, 0), (nu, nu)).scale_mut(time_step);
-        match Schur::try_new(matrix.clone(), f64::EPSILON, 1000 * nu) {
-            Some(schur) => {
-                let mut values =
-                    schur.complex_eigenvalues().into_iter().copied().collect::<Vec<_>>().into_iter();
-                values.any(|value| value.norm() > 1.0 + MARGIN && value.re < 0.0)
-            }
-            None => spectral_radius(matrix) > CERTAIN,
-        }
+        let own = eigenvalues(motion(tangents, time_step), time_step);
+        let grows_itself = own.map_or(1.0, |values| values.map(|value| value.re).fold(0.0, f64::max).exp());
+        let scheme = integrator.amplification(tangents, time_step);
+        let radius = match eigenvalues(scheme.clone(), time_step) {
+            Some(values) => values.map(|value| value.norm()).fold(0.0, f64::max),
+            None => spectral_radius(scheme),
+        };
+        // What is not a number grows.
+        !matches!(radius.partial_cmp(&(GROWTH * grows_itself)), Some(Ordering::Less | Ordering::Equal))
     };
     if !grows(time_step) {
         return None;
@@ -84,6 +78,29 @@ fn largest_step(tangents: &Tangents, integrator: &dyn Integrator, time_step: f64
         }
     }
     Some(good)
+}
+
+/// `h` times the matrix of the linear motion of `(δq, δv)`.
+fn motion(tangents: &Tangents, time_step: f64) -> DMatrix<f64> {
+    let nu = tangents.position.nrows();
+    let mut matrix = DMatrix::zeros(2 * nu, 2 * nu);
+    matrix.view_mut((0, nu), (nu, nu)).fill_with_identity();
+    matrix.view_mut((nu, 0), (nu, nu)).copy_from(&tangents.position);
+    matrix.view_mut((nu, nu), (nu, nu)).copy_from(&tangents.velocity);
+    matrix * time_step
+}
+
+/// Of a matrix for `(δq, δv)`; none if they are not found.
+fn eigenvalues(mut matrix: DMatrix<f64>, time_step: f64) -> Option<impl Iterator<Item = Complex<f64>>> {
+    if matrix.iter().any(|entry| !entry.is_finite()) {
+        return None;
+    }
+    // In positions and h times velocities entries are of like size.
+    let nu = matrix.nrows() / 2;
+    matrix.view_mut((0, nu), (nu, nu)).scale_mut(1.0 / time_step);
+    matrix.view_mut((nu, 0), (nu, nu)).scale_mut(time_step);
+    let schur = Schur::try_new(matrix, f64::EPSILON, 1000 * nu)?;
+    Some(schur.complex_eigenvalues().iter().copied().collect::<Vec<_>>().into_iter())
 }
 
 /// By repeated squaring, to some per cent: for matrices whose eigenvalues are not found.
@@ -133,12 +150,21 @@ mod tests {
             let scheme = integrator(Scheme::MoreauJean { theta });
             // ω h = 2.
             let limit = largest_step(&oscillator(1e6, 0.0), &*scheme, 1e-2).expect("too stiff");
-            assert!((limit - 2e-3).abs() < 1e-7, "{limit}");
+            assert!((limit - 2e-3).abs() < 1e-5, "{limit}");
             assert_eq!(largest_step(&oscillator(1e6, 0.0), &*scheme, 1.99e-3), None);
             // c h / m = 2.
             let limit = largest_step(&oscillator(0.0, 500.0), &*scheme, 1e-2).expect("too stiff");
-            assert!((limit - 4e-3).abs() < 1e-7, "{limit}");
+            assert!((limit - 4e-3).abs() < 5e-5, "{limit}");
         }
+    }
+
+    #[test]
+    fn forces_at_the_velocity_of_the_middle_have_their_own_limit() {
+        // 1 − z + z²/2 never turns negative, and is beyond one from z = 2 on.
+        let mut tangents = oscillator(0.0, 500.0);
+        tangents.force_evaluation = ForceEvaluation::MiddleVelocity;
+        let limit = largest_step(&tangents, &*integrator(Scheme::default()), 1e-2).expect("too stiff");
+        assert!((limit - 4e-3).abs() < 1e-4, "{limit}");
     }
 
     #[test]
@@ -150,7 +176,7 @@ mod tests {
         tangents.velocity = DMatrix::from_diagonal(&vec![0.0, -3.7e5, -1.0].into());
         tangents.velocity[(0, 1)] = 1e4;
         let limit = largest_step(&tangents, &*scheme, 5e-4).expect("too stiff");
-        assert!((limit - 2.0 / 3.7e5).abs() < 1e-8, "{limit}");
+        assert!((limit - 2.0 / 3.7e5).abs() < 1e-7, "{limit}");
     }
 
     #[test]
