@@ -76,7 +76,11 @@ fn a_spring_without_dissipation_gives_all_speed_back() {
     for time_step in [1e-3, 1e-4, 1e-5] {
         let [speed, touching] = rebound(time_step, soft(STIFFNESS, 0.0, SpringAt::Middle));
         let omega_h = 100.0 * time_step;
-        measured(&format!("rebound without loss, h {time_step}"), (speed - 1.0).abs(), 0.5 * omega_h);
+        measured(
+            &format!("rebound without loss, h {time_step}"),
+            (speed - 1.0).abs(),
+            0.2 * omega_h * omega_h,
+        );
         let late = (touching - PI / 100.0).abs();
         measured(&format!("time of touch, h {time_step}"), late, 2.5 * time_step);
     }
@@ -89,10 +93,16 @@ fn restitution_follows_from_dissipation() {
         for spring_at in [SpringAt::End, SpringAt::Middle] {
             let error =
                 |time_step: f64| rebound(time_step, soft(STIFFNESS, dissipation, spring_at))[0] - exact;
-            // Of first order: of the oscillation, and of where within a step the touch begins.
+            // Over half an oscillation the implicit scheme loses π/2 ω h, and the trapezoidal rule is of second
+            // order.
             for time_step in [2e-4, 2e-5, 2e-6] {
                 let what = format!("restitution, {spring_at:?}, dissipation {dissipation}, h {time_step}");
-                measured(&what, error(time_step).abs(), 2.5 * 100.0 * time_step);
+                let omega_h = 100.0 * time_step;
+                let bound = match spring_at {
+                    SpringAt::End => 1.6 * omega_h,
+                    SpringAt::Middle => 0.1 * omega_h * omega_h,
+                };
+                measured(&what, error(time_step).abs(), bound);
             }
         }
     }
@@ -114,7 +124,7 @@ fn a_ball_bounces_on_with_its_energy() {
         stepper.step().expect("solved");
         worst = worst.max((energy(&stepper) - first).abs() / first);
     }
-    measured("a hundred bounces, energy", worst, 0.05);
+    measured("a hundred bounces, energy", worst, 1e-3);
 }
 
 #[test]
