@@ -93,8 +93,8 @@ fn restitution_follows_from_dissipation() {
         for spring_at in [SpringAt::End, SpringAt::Middle] {
             let error =
                 |time_step: f64| rebound(time_step, soft(STIFFNESS, dissipation, spring_at))[0] - exact;
-            // Over half an oscillation the implicit scheme loses π/2 ω h, and the trapezoidal rule is of second
-            // order.
+            // Over half an oscillation the implicit scheme loses π/2 ω h, and the trapezoidal rule is of
+            // second order.
             for time_step in [2e-4, 2e-5, 2e-6] {
                 let what = format!("restitution, {spring_at:?}, dissipation {dissipation}, h {time_step}");
                 let omega_h = 100.0 * time_step;

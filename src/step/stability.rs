@@ -1,9 +1,9 @@
 //! Whether the forces of a machine are too stiff for the time step of a scheme that takes them explicitly.
 //!
-//! A step maps small deviations by the scheme's amplification matrix, and the mechanism itself by the exponential
-//! of its own. Deviations that grow in the first but not in the second grow because the step is too long, as for
-//! `ω h > 2` and `c h / m > 2`; what grows in both is a pendulum that falls over, or an actuator that drives
-//! itself.
+//! A step maps small deviations by the scheme's amplification matrix, and the mechanism itself by the
+//! exponential of its own. Deviations that grow in the first but not in the second grow because the step is
+//! too long, as for `ω h > 2` and `c h / m > 2`; what grows in both is a pendulum that falls over, or an
+//! actuator that drives itself.
 //!
 //! A law with a limit chatters where its slope is too steep, but cannot grow beyond the limit. So the slopes
 //! are taken over a tiny and over a large change, and both have to be too steep.
