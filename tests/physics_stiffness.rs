@@ -4,9 +4,9 @@
 mod common;
 
 use breccia::geometry::{Pose, Quat, Shape, Vec3};
-use breccia::scene::{Activation, ContactLaw, SpringAt, Stiffness};
+use breccia::scene::{Activation, ContactLaw, Normal, SpringAt, Stiffness};
 use breccia::step::Stepper;
-use common::{GRAVITY, World, measured, predictive};
+use common::{GRAVITY, World, cuboid, measured, predictive};
 use std::f64::consts::PI;
 
 const RADIUS: f64 = 0.1;
@@ -14,7 +14,8 @@ const RADIUS: f64 = 0.1;
 const STIFFNESS: f64 = 1e4;
 
 fn soft(normal: f64, dissipation: f64, spring_at: SpringAt) -> ContactLaw {
-    let stiffness = Some(Stiffness { normal, dissipation, spring_at });
+    let normal = Normal::Given(normal);
+    let stiffness = Some(Stiffness { normal, tangential_ratio: 0.0, dissipation, spring_at });
     ContactLaw { friction: 0.0, restitution: 0.0, activation: Activation::Predictive, stiffness }
 }
 
@@ -169,4 +170,110 @@ fn corrections_of_overlap_leave_what_springs_give_way_by() {
     (0..4000).for_each(|_| assert!(stepper.step().is_ok()));
     assert!((height(&stepper, 0) + 3.0 * GRAVITY / 1e4).abs() < 1e-10);
     assert_eq!(stepper.observe().work[2], 0.0);
+}
+
+/// k_t by k.
+const RATIO: f64 = 0.8;
+
+/// A cube of one kilogram that does not turn, on four points of a floor that leans by `slope`; x goes down it.
+fn sledge(time_step: f64, friction: f64, slope: f64) -> World {
+    let stiffness = Stiffness {
+        normal: Normal::Given(STIFFNESS),
+        tangential_ratio: RATIO,
+        dissipation: 1e-2,
+        spring_at: SpringAt::End,
+    };
+    let law = ContactLaw { friction, stiffness: Some(stiffness), ..predictive(friction) };
+    let gravity = Vec3::new(slope.sin(), 0.0, -slope.cos()) * GRAVITY;
+    let mut world = World::new(time_step, law).with_gravity(gravity);
+    world.wall(Vec3::z(), Vec3::zeros());
+    let sunk = GRAVITY * slope.cos() / (4.0 * STIFFNESS);
+    let pose = Pose::new(Quat::identity(), Vec3::z() * (RADIUS - sunk));
+    world.free_with(cuboid(Vec3::repeat(RADIUS)), 1.0, Vec3::repeat(1e9), pose);
+    world
+}
+
+fn along(stepper: &Stepper) -> [f64; 2] {
+    let body = &stepper.scene().state.grains[0];
+    [body.pose.position.x, body.velocity.x]
+}
+
+#[test]
+fn what_sticks_swings_on_its_tangential_springs() {
+    let (time_step, speed) = (1e-3, 1e-2);
+    let mut world = sledge(time_step, 1e3, 0.0);
+    world.scene.state.grains[0].velocity.x = speed;
+    let mut stepper = world.stepper();
+    // Implicit Euler in (x, v): v' = v − h ω² x', x' = x + h v', contacts being looked for half a step ahead.
+    let rate = 4.0 * RATIO * STIFFNESS;
+    let [mut stretch, mut velocity] = [0.0, speed];
+    for step in 0..400 {
+        stepper.step().expect("solved");
+        velocity = (velocity - time_step * rate * stretch) / (1.0 + rate * time_step * time_step);
+        stretch += time_step * velocity;
+        assert!((along(&stepper)[1] - velocity).abs() < 1e-10 * speed, "step {step}");
+        let energy = stepper.observe().contact_energy;
+        let normal = 0.5 * GRAVITY * GRAVITY / (4.0 * STIFFNESS);
+        measured("energy of a stretch", (energy - normal - 0.5 * rate * stretch * stretch).abs(), 1e-12);
+    }
+}
+
+#[test]
+fn what_sticks_on_a_slope_does_not_creep() {
+    let slope = 0.4_f64;
+    // It swings out to twice the stretch of its weight at first.
+    let mut stepper = sledge(1e-3, 2.0 * slope.tan() + 0.1, slope).stepper();
+    (0..4000).for_each(|_| assert!(stepper.step().expect("solved").converged));
+    let rest = GRAVITY * slope.sin() / (4.0 * RATIO * STIFFNESS);
+    measured("stretch on a slope", (along(&stepper)[0] - rest).abs(), 1e-12);
+    (0..20_000).for_each(|_| assert!(stepper.step().is_ok()));
+    measured("creep in 20,000 steps", (along(&stepper)[0] - rest).abs(), 1e-12);
+}
+
+#[test]
+fn what_slips_keeps_its_stretch() {
+    let (slope, time_step) = (0.4_f64, 1e-3);
+    let friction = slope.tan() - 0.2;
+    let mut stepper = sledge(time_step, friction, slope).stepper();
+    let mut speeds = Vec::new();
+    for _ in 0..1000 {
+        stepper.step().expect("solved");
+        speeds.push(along(&stepper)[1]);
+    }
+    let expected = GRAVITY * (slope.sin() - friction * slope.cos());
+    let found = (speeds[999] - speeds[499]) / (500.0 * time_step);
+    measured("acceleration down a slope", (found - expected).abs(), 1e-9);
+    let [normal, tangential] = [slope.cos(), friction * slope.cos()].map(|part| part * GRAVITY);
+    let stored = (normal * normal + tangential * tangential / RATIO) / (8.0 * STIFFNESS);
+    measured("energy while it slips", (stepper.observe().contact_energy - stored).abs(), 1e-9);
+}
+
+#[test]
+fn stiffness_follows_from_modulus_and_size() {
+    // Two balls of different size on a floor: as one behind the other, and one alone.
+    let modulus = 1e6;
+    let stiffness = Stiffness {
+        normal: Normal::Modulus(modulus),
+        tangential_ratio: 0.0,
+        dissipation: 1e-2,
+        spring_at: SpringAt::End,
+    };
+    let law = ContactLaw { stiffness: Some(stiffness), ..predictive(0.0) };
+    let mut world = World::new(1e-3, law);
+    world.wall(Vec3::z(), Vec3::zeros());
+    let radii = [0.1, 0.05];
+    let mut top = 0.0;
+    for radius in radii {
+        let pose = Pose::new(Quat::identity(), Vec3::z() * (top + radius));
+        world.free_with(Shape::sphere(radius), 1.0, Vec3::repeat(0.4 * radius * radius), pose);
+        top += 2.0 * radius;
+    }
+    let mut stepper = world.stepper();
+    (0..6000).for_each(|_| assert!(stepper.step().is_ok()));
+    let [large, small] = radii.map(|radius| modulus * 2.4_f64.sqrt() * radius);
+    let lower = 2.0 * GRAVITY / large;
+    let upper = GRAVITY * (1.0 / large + 1.0 / small);
+    measured("lower ball by its modulus", (height(&stepper, 0) - radii[0] + lower).abs(), 1e-11);
+    let height = height(&stepper, 1) - 2.0 * radii[0] - radii[1];
+    measured("upper ball by both", (height + lower + upper).abs(), 1e-11);
 }

@@ -23,7 +23,7 @@ use super::ranks::{Ranks, slot_lookup};
 use crate::geometry::Vec3;
 use crate::multibody::{BodyImpulse, BodyIndex, ReducedOperators};
 use crate::scene::BodyId;
-use crate::solve::{End, Hub, MachineSlot, Twist, Velocities};
+use crate::solve::{End, Hub, MachineSlot, Stretch, Twist, Velocities};
 use decomposition::{Comm, Exchange, Message};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -269,6 +269,7 @@ impl Gathered {
                 point.given = Vec3::zeros();
                 point.impulse = [0.0; 3];
                 point.bias = bias(sent.gap);
+                point.stretch = Stretch::default();
             }
         }
         hub

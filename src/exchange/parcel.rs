@@ -3,7 +3,7 @@
 use crate::geometry::Vec3;
 use crate::multibody::ReducedOperators;
 use crate::scene::{BodyId, ManifoldKey};
-use crate::solve::{End, Hub, HubMachine, HubManifold, HubPoint, Inertia, Twist};
+use crate::solve::{End, Hub, HubMachine, HubManifold, HubPoint, Inertia, Stretch, Twist};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -38,6 +38,7 @@ pub struct ParcelPoint {
     pub given: [Vec3; 2],
     /// Added to the normal velocity in the contact law, m/s.
     pub bias: f64,
+    pub stretch: Stretch,
     /// Where the iteration starts, contact frame, N s.
     pub impulse: [f64; 3],
     pub gap: f64,
@@ -99,6 +100,7 @@ fn hub_point(ends: &[End<Grain>; 2], point: &ParcelPoint, operators: &[ReducedOp
         jacobians: [jacobian(0), jacobian(1)],
         given: given(1) - given(0),
         bias: point.bias,
+        stretch: point.stretch,
         impulse: point.impulse,
     }
 }

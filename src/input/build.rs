@@ -15,7 +15,7 @@ use crate::input::language::reader::{Reader, TableReader};
 use crate::input::language::values::is_identifier;
 use crate::input::machine::build::{Surroundings, read_machines};
 use crate::input::sections::CASE;
-use crate::scene::{Activation, Scheme, SpringAt, Stiffness};
+use crate::scene::{Activation, Normal, Scheme, SpringAt, Stiffness};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -354,11 +354,18 @@ fn read_contact(table: &TableReader, materials: &Names) -> Option<ContactPair> {
 
 fn read_stiffness(table: &TableReader, restitution: Option<f64>) -> Option<Stiffness> {
     let given = |key: &str| table.entry(key).is_some();
-    if !given("stiffness") {
-        for key in ["dissipation", "spring_at"].into_iter().filter(|key| given(key)) {
-            table.relation(key, "found without a stiffness, expected stiffness beside it".into());
+    if !given("stiffness") && !given("young_modulus") {
+        let keys = ["tangential_stiffness", "dissipation", "spring_at"];
+        for key in keys.into_iter().filter(|key| given(key)) {
+            table.relation(
+                key,
+                "found without a stiffness, expected stiffness or young_modulus beside it".into(),
+            );
         }
         return None;
+    }
+    if given("stiffness") && given("young_modulus") {
+        table.relation("young_modulus", "found beside stiffness, expected one of the two".into());
     }
     if restitution.is_some_and(|restitution| restitution > 0.0) {
         let message = "found with a stiffness, expected 0: bodies that give way rebound by their stiffness, less by dissipation";
@@ -371,7 +378,12 @@ fn read_stiffness(table: &TableReader, restitution: Option<f64>) -> Option<Stiff
         );
     }
     Some(Stiffness {
-        normal: table.number("stiffness")?,
+        normal: if given("stiffness") {
+            Normal::Given(table.number("stiffness")?)
+        } else {
+            Normal::Modulus(table.number("young_modulus")?)
+        },
+        tangential_ratio: table.number("tangential_stiffness")?,
         dissipation: table.number("dissipation")?,
         spring_at: table.choice::<SpringAt>("spring_at")?,
     })

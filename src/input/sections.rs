@@ -367,6 +367,20 @@ static CONTACT: Section = plain(
             "Of each contact point along the normal. Contacts then give way: the law is \"predictive\", and restitution follows from dissipation.",
         ),
         key(
+            "young_modulus",
+            Kind::Number(Range::POSITIVE),
+            "Pa",
+            Optional("none"),
+            "In place of stiffness, which then follows from the sizes of the bodies: a free body gives way like a cube of edge d pressed over a face, by young_modulus times d, others do not; the two of a contact stand one behind the other. d is the edge of the cube that is as hard to turn as the body: d² is twice the sum of the principal moments by the mass, 1.55 radii of a sphere.",
+        ),
+        key(
+            "tangential_stiffness",
+            Kind::Number(Range::within(0.0, 10.0)),
+            "",
+            Default("0.0"),
+            "Of each contact point in the tangent plane, by that along the normal (2/3 to 1 for round contacts); 0 is rigid. Points that stick give way, and slip where friction is overcome.",
+        ),
+        key(
             "dissipation",
             Kind::Number(Range::NOT_NEGATIVE),
             "s",

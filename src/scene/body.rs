@@ -51,6 +51,13 @@ pub struct Body {
     pub memory: Box<[f64]>,
 }
 
+impl Body {
+    /// The edge of the cube that is as hard to turn, m; none for bodies that are not free.
+    pub fn size(&self) -> Option<f64> {
+        (self.motion == Motion::Free).then(|| (2.0 * self.inertia.sum() / self.mass).sqrt())
+    }
+}
+
 /// Where a body stood, and how far it looked, when its contacts were last looked for: see
 /// [`crate::contact::anchor`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

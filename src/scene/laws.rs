@@ -1,7 +1,5 @@
 //! What holds between two materials.
 
-use crate::law::Kind;
-
 crate::words::choices! {
     /// When a contact acts. `predictive` is `0 ≤ g/h + V_n ⊥ r_n ≥ 0`.
     #[derive(Default)]
@@ -24,14 +22,59 @@ crate::words::choices! {
     }
 }
 
-/// The spring and damper of a contact point, along the normal: force `-k (g + τ V_n)`, never pulling.
+/// The springs of a contact point: along the normal with a damper, force `-k (g + τ V_n)`, never pulling; in
+/// the tangent plane, force `-k_t ξ`, where the stretch ξ follows what points of both bodies have moved along
+/// each other, less what they have slipped.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stiffness {
-    /// k > 0, N/m.
-    pub normal: f64,
+    pub normal: Normal,
+    /// k_t by k, ≥ 0; zero for rigid in the tangent plane.
+    pub tangential_ratio: f64,
     /// τ ≥ 0, s.
     pub dissipation: f64,
     pub spring_at: SpringAt,
+}
+
+/// k > 0 of a contact point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Normal {
+    /// The same everywhere, N/m.
+    Given(f64),
+    /// From Young's modulus E, Pa, and the sizes of the bodies.
+    Modulus(f64),
+}
+
+/// The springs of one contact: a [`Stiffness`] between two bodies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spring {
+    /// k > 0, N/m.
+    pub normal: f64,
+    /// k_t ≥ 0, N/m; zero for rigid in the tangent plane.
+    pub tangential: f64,
+    /// τ ≥ 0, s.
+    pub dissipation: f64,
+    pub spring_at: SpringAt,
+}
+
+impl Stiffness {
+    /// Between bodies of these sizes, m; none for a body that does not give way, and none where neither does.
+    ///
+    /// By its modulus a body of size d gives way like a cube of that edge which is pressed over a face, `k = E
+    /// d`; the two of a contact stand one behind the other.
+    pub fn between(&self, sizes: impl Fn(usize) -> Option<f64>) -> Option<Spring> {
+        let normal = match self.normal {
+            Normal::Given(stiffness) => stiffness,
+            Normal::Modulus(modulus) => {
+                let yielding: f64 = (0..2).filter_map(sizes).map(|size| 1.0 / size).sum();
+                if yielding == 0.0 {
+                    return None;
+                }
+                modulus / yielding
+            }
+        };
+        let &Stiffness { tangential_ratio, dissipation, spring_at, .. } = self;
+        Some(Spring { normal, tangential: tangential_ratio * normal, dissipation, spring_at })
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -46,9 +89,9 @@ pub struct ContactLaw {
 }
 
 impl ContactLaw {
-    /// What an impulse of such a contact consists of.
-    pub fn kind(&self) -> Kind {
-        Kind::Coulomb
+    /// Whether it gives way in the tangent plane.
+    pub fn is_stretched(&self) -> bool {
+        self.stiffness.is_some_and(|stiffness| stiffness.tangential_ratio > 0.0)
     }
 }
 

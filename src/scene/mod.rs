@@ -11,7 +11,7 @@ mod state;
 
 pub use body::{Anchor, Body, BodyId, Motion};
 pub use impulses::{Impulses, ManifoldKey, StoredImpulse, StoredPoints};
-pub use laws::{Activation, ContactLaw, LawTable, SpringAt, Stiffness};
+pub use laws::{Activation, ContactLaw, LawTable, Normal, Spring, SpringAt, Stiffness};
 pub use model::{MachinePart, Model, Prescribed};
 pub use physics::Physics;
 pub use scheme::Scheme;

@@ -60,6 +60,14 @@ pub struct Row {
     pub coupling: [F64x8; 2],
 }
 
+/// How the points of a row give way in the tangent plane: beside the rows, since few problems have any.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(64))]
+pub struct StretchRow {
+    pub bias: [F64x8; 2],
+    pub compliance: F64x8,
+}
+
 /// What only measurements ask for.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Weights {
@@ -89,6 +97,8 @@ pub struct Blocks {
     pub inertia: Vec<Inertia>,
     pub blocks: Vec<Block>,
     pub rows: Vec<Row>,
+    /// One for each row, or none at all if no contact is stretched.
+    pub stretches: Vec<StretchRow>,
     pub weights: Vec<Weights>,
     /// By colour.
     pub phases: Vec<Phase>,
@@ -139,15 +149,38 @@ impl Blocks {
             }
             kernel::prepare(blocks, rows, weights, inertia);
         });
+        of.set_stretches(problem);
         of
+    }
+
+    fn set_stretches(&mut self, problem: &Problem) {
+        if problem.stretches.is_empty() {
+            return;
+        }
+        empty(&mut self.stretches, self.rows.len(), StretchRow::default());
+        let rows = self.rows.iter_mut().zip(&mut self.weights).zip(&mut self.stretches);
+        for (((row, weights), stretches), origin) in rows.zip(&self.origin) {
+            for lane in (0..LANES).filter(|&lane| origin[lane] != NOTHING) {
+                let stretch = &problem.stretches[origin[lane] as usize];
+                if stretch.compliance > 0.0 {
+                    stretches.compliance.0[lane] = stretch.compliance;
+                    (0..2).for_each(|axis| stretches.bias[axis].0[lane] = stretch.bias[axis]);
+                    let lambda = weights.tangent.0[lane] + stretch.compliance;
+                    (weights.tangent.0[lane], row.step_tangent.0[lane]) = (lambda, 1.0 / lambda);
+                }
+            }
+        }
     }
 
     /// The same contacts without friction and compliance, from the impulses and with the biases of `problem`.
     pub fn smooth(mut self, problem: &Problem) -> Self {
-        let rigid = self.blocks.iter().all(|block| block.compliance == F64x8::default());
+        let rigid =
+            self.stretches.is_empty() && self.blocks.iter().all(|block| block.compliance == F64x8::default());
         for block in &mut self.blocks {
             (block.friction, block.compliance) = (F64x8::default(), F64x8::default());
+            block.kind = Kind::Coulomb;
         }
+        self.stretches.clear();
         if !rigid {
             self.prepare();
         }
@@ -304,6 +337,23 @@ pub struct Points<const N: usize> {
     pub coupling: [Lanes<N>; 2],
 }
 
+/// How they give way in the tangent plane.
+#[derive(Clone, Copy, Default)]
+pub struct Stretches<const N: usize> {
+    pub bias: [Lanes<N>; 2],
+    pub compliance: Lanes<N>,
+}
+
+impl StretchRow {
+    #[inline(always)]
+    pub fn part<const N: usize>(&self, part: usize) -> Stretches<N> {
+        Stretches {
+            bias: [self.bias[0].part(part), self.bias[1].part(part)],
+            compliance: self.compliance.part(part),
+        }
+    }
+}
+
 impl<const N: usize> Points<N> {
     #[inline(always)]
     pub fn steps(&self) -> Steps<N> {
@@ -341,6 +391,12 @@ impl Block {
             friction: self.friction.part(part),
             compliance: self.compliance.part(part),
         }
+    }
+
+    /// Whether the projected law is all that its points need.
+    #[inline(always)]
+    pub fn is_plain(&self) -> bool {
+        self.strong == 0 && self.kind == Kind::Coulomb
     }
 
     /// Which of some lanes' bodies impulses move.

@@ -21,8 +21,8 @@ pub use block::Blocks;
 pub use colour::Colours;
 pub use end::{End, MachineSlot, delassus_of_body, jacobian_in_frame};
 pub use hub::{Hub, HubMachine, HubManifold, HubPoint};
-pub use problem::{Inertia, Manifold, Point, Problem, Twist};
-pub use residual::{Measure, Residual, Ruler};
+pub use problem::{Inertia, Manifold, Point, Problem, Stretch, Twist};
+pub use residual::{Measure, Partial, Residual, Ruler};
 pub use solver::{
     Acceleration, Alone, HubSolution, Interface, LocalLaw, Options, Solution, Velocities, solve, solve_in,
 };

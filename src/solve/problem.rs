@@ -10,7 +10,8 @@
 //!
 //! `bias` is `e V_n⁻` for Newton's impact law, or `g/h` for the predictive law.
 //! C is the compliance of a contact, zero where it is rigid: the part of a relative velocity that goes into
-//! squeezing the two surfaces. It adds to `W_nn`.
+//! squeezing the two surfaces. It adds to `W_nn`. Where a contact is *stretched*, `V_t + bias_t + C_t r_t` takes
+//! the place of `V_t`, and C_t adds to `W_tt`.
 //! `W = Hᵀ M⁻¹ H` is never formed; only its diagonal blocks are, point by point.
 
 use super::end::delassus_of_body;
@@ -100,6 +101,22 @@ pub struct Point {
     pub impulse: [f64; 3],
 }
 
+/// How a point gives way in the tangent plane: `V_t + bias + C_t r_t` takes the place of `V_t` in the law.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stretch {
+    /// Along t and s, m/s.
+    pub bias: [f64; 2],
+    /// C_t ≥ 0, kg⁻¹; zero for rigid.
+    pub compliance: f64,
+}
+
+impl Stretch {
+    /// What the spring stores that gives this impulse, contact frame, J.
+    pub fn energy(&self, impulse: &[f64; 3]) -> f64 {
+        0.5 * self.compliance * (impulse[1] * impulse[1] + impulse[2] * impulse[2])
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct Problem {
     pub inertia: Vec<Inertia>,
@@ -108,6 +125,8 @@ pub struct Problem {
     /// Ascending by key.
     pub manifolds: Vec<Manifold>,
     pub points: Vec<Point>,
+    /// One for each point, or none at all if no contact is [stretched](Kind::Stretched).
+    pub stretches: Vec<Stretch>,
     /// By slot: where the body is along some line through all of them, neighbours close together, or
     /// [`IDLE`]; as the slots stand if empty. It decides what stands beside what in memory, and nothing else.
     pub places: Vec<u32>,
@@ -123,8 +142,9 @@ impl Problem {
         self.manifolds[manifold].first_point as usize..end
     }
 
-    /// `W_αα`, contact frame (n, t, s), of one point, compliance included.
-    pub fn delassus(&self, manifold: &Manifold, point: &Point) -> Mat3 {
+    /// `W_αα`, contact frame (n, t, s), of the point at `place`, compliances included.
+    pub fn delassus(&self, manifold: &Manifold, place: usize) -> Mat3 {
+        let point = &self.points[place];
         let frame = Mat3::from_columns(&manifold.frame);
         let mut world = Mat3::zeros();
         for side in 0..2 {
@@ -136,6 +156,8 @@ impl Problem {
         let local = frame.transpose() * world * frame;
         let mut delassus = (local + local.transpose()) * 0.5;
         delassus[(0, 0)] += manifold.compliance;
+        let tangential = self.stretches.get(place).map_or(0.0, |stretch| stretch.compliance);
+        (1..3).for_each(|axis| delassus[(axis, axis)] += tangential);
         delassus
     }
 

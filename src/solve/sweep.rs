@@ -7,7 +7,7 @@
 use super::block::{Block, Blocks, NOTHING, Phase, Row, by_line};
 use super::colour::Colours;
 use super::hub::{Hub, HubState, HubSweep};
-use super::kernel::{self, Ahead, Shared, SharedWeights, Terms, Visit};
+use super::kernel::{self, Ahead, MeasuredRows, Shared, SharedWeights, Terms, Visit};
 use super::problem::{Inertia, Problem, Twist};
 use super::residual::{Grids, Measure, Partial};
 use super::solver::{Interface, LocalLaw, Velocities};
@@ -78,11 +78,13 @@ impl<'t> Sweep<'t> {
 
     /// Keeps what measurements want to know of the free velocities.
     fn note_free(&mut self) {
-        let Blocks { blocks, rows, weights, phases, .. } = &mut self.blocks;
-        let (rows, velocities, weights) =
-            (&rows[..], &self.velocities[..], SharedWeights(weights.as_mut_ptr()));
+        let Blocks { blocks, rows, stretches, weights, phases, .. } = &mut self.blocks;
+        let (rows, stretches, velocities) = (&rows[..], &stretches[..], &self.velocities[..]);
+        let weights = SharedWeights(weights.as_mut_ptr());
         // SAFETY: slots and rows were made for these arrays, and no two blocks share a row.
-        let note = |blocks: &[Block]| unsafe { kernel::note_free_all(blocks, rows, weights, velocities) };
+        let note = |blocks: &[Block]| unsafe {
+            kernel::note_free_all(blocks, rows, stretches, weights, velocities);
+        };
         if self.team.size() == 1 || blocks.len() < PARALLEL_BLOCKS {
             note(blocks);
         } else {
@@ -175,6 +177,7 @@ impl<'t> Sweep<'t> {
             velocities: self.velocities.as_mut_ptr(),
             inertia: self.blocks.inertia.as_ptr(),
             rows: self.blocks.rows.as_mut_ptr(),
+            stretches: self.blocks.stretches.as_ptr(),
         };
         if self.team.size() == 1 || blocks.len() < PARALLEL_BLOCKS {
             // SAFETY: one thread, and `self` is borrowed mutably; slots and rows were made for these arrays.
@@ -189,15 +192,15 @@ impl<'t> Sweep<'t> {
     /// [`Ruler`](super::residual::Ruler).
     pub(super) fn measure(&self, measure: Measure, grids: Option<&Grids>) -> Partial {
         let scaled = measure == Measure::Scaled;
-        let Blocks { blocks, rows, weights, phases, .. } = &self.blocks;
-        let velocities = &self.velocities[..];
+        let Blocks { blocks, rows, stretches, weights, phases, .. } = &self.blocks;
+        let (rows, velocities) = (MeasuredRows { rows, stretches, weights }, &self.velocities[..]);
         let measured = |lists: &mut dyn Iterator<Item = &[Block]>| {
             let mut partial = Partial::new(grids);
             let mut terms: Vec<Terms> = Vec::with_capacity(MEASURED_TOGETHER);
             for blocks in lists.flat_map(|blocks| blocks.chunks(MEASURED_TOGETHER)) {
                 // SAFETY: slots, rows and weights were made for these arrays.
                 unsafe {
-                    kernel::measure_all(blocks, rows, weights, velocities, scaled, &mut terms);
+                    kernel::measure_all(blocks, &rows, velocities, scaled, &mut terms);
                 }
                 partial.add_lanes(&terms);
                 terms.clear();

@@ -8,11 +8,14 @@ use crate::contact::detect::{Candidate, Contact, ContactPoint, Contacts};
 use crate::exchange::colours::is_of;
 use crate::exchange::parcel::{Grain, Parcel, ParcelPoint};
 use crate::geometry::{Aabb, Vec3, place_on_curve};
+use crate::law::Kind;
 use crate::law::coulomb::project_on_cone;
-use crate::scene::{Activation, Body, BodyId, ContactLaw, Impulses, Motion, Scene, SpringAt, StoredImpulse};
+use crate::scene::{
+    Activation, Body, BodyId, ContactLaw, Impulses, Motion, Scene, Spring, SpringAt, StoredImpulse,
+};
 use crate::solve::colour::Link;
 use crate::solve::problem::{IDLE, contact_frame};
-use crate::solve::{End, MachineSlot, Manifold, Point, Problem};
+use crate::solve::{End, MachineSlot, Manifold, Point, Problem, Stretch};
 use rayon::prelude::*;
 use smallvec::SmallVec;
 
@@ -82,6 +85,8 @@ pub struct Parts<'a> {
     pub warm_start: bool,
     pub approach: Approach,
     pub takes_part: TakesPart,
+    /// Whether a law of the scene gives way in the tangent plane.
+    pub stretched: bool,
 }
 
 /// Which points of a gap-activated contact are in the contact problem.
@@ -211,6 +216,7 @@ impl Assembled {
         other.problem.manifolds.iter_mut().for_each(|manifold| manifold.first_point += first);
         self.problem.manifolds.append(&mut other.problem.manifolds);
         self.problem.points.append(&mut other.problem.points);
+        self.problem.stretches.append(&mut other.problem.stretches);
         self.points.append(&mut other.points);
         self.hub.append(&mut other.hub);
     }
@@ -238,6 +244,8 @@ struct Assembler<'a> {
     contact: Contact<'a>,
     bodies: [&'a Body; 2],
     law: &'a ContactLaw,
+    /// None for rigid.
+    spring: Option<Spring>,
     frame: [Vec3; 3],
     /// What the last step stored for this contact.
     old: &'a [StoredImpulse],
@@ -249,7 +257,8 @@ impl<'a> Assembler<'a> {
     fn new(contact: Contact<'a>, old: &'a [StoredImpulse], parts: &'a Parts<'a>) -> Option<Self> {
         let bodies = contact.slots.map(|slot| parts.view.candidates[slot as usize].body);
         let law = parts.scene.model.laws.between(bodies[0].material, bodies[1].material)?;
-        Some(Self { frame: contact_frame(contact.normal), contact, bodies, law, old, parts })
+        let spring = law.stiffness.and_then(|stiffness| stiffness.between(|side| bodies[side].size()));
+        Some(Self { frame: contact_frame(contact.normal), contact, bodies, law, spring, old, parts })
     }
 
     fn is_on_machine(&self) -> bool {
@@ -263,6 +272,9 @@ impl<'a> Assembler<'a> {
             let bias = self.bias(&info, &arms, impact);
             assembled.problem.points.push(Point { arms, bias, impulse });
             assembled.points.push(info);
+            if self.parts.stretched {
+                assembled.problem.stretches.push(self.stretch(info.feature));
+            }
         };
         if self.parts.takes_part == TakesPart::Closing {
             let (found, impact) = self.points();
@@ -277,7 +289,7 @@ impl<'a> Assembler<'a> {
                 key,
                 slots,
                 frame: self.frame,
-                kind: self.law.kind(),
+                kind: self.kind(),
                 friction: self.law.friction,
                 compliance: self.compliance(),
                 first_point,
@@ -292,6 +304,7 @@ impl<'a> Assembler<'a> {
             arms: *arms,
             given: [0, 1].map(|side| self.given(side, arms)),
             bias: self.bias(info, arms, &impact),
+            stretch: self.stretch(info.feature),
             impulse: self.carried(info.feature),
             gap: info.rigid_gap(),
             since_impact: info.since_impact,
@@ -337,7 +350,7 @@ impl<'a> Assembler<'a> {
                 (_, TakesPart::Closed) => info.gap <= 0.0,
                 (_, TakesPart::Closing) => info.gap <= 0.0 || self.flight(info, arms).closes(),
             };
-        let stiffness = self.law.stiffness.map_or(0.0, |stiffness| stiffness.normal);
+        let stiffness = self.spring.map_or(0.0, |spring| spring.normal);
         let points = self.contact.points.iter().map(move |&ContactPoint { feature, gap, position }| {
             let arms = self.bodies.map(|body| position - body.pose.position);
             (PointInfo { feature, gap, position, stiffness, since_impact: 0.0 }, arms)
@@ -374,18 +387,39 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    /// The last step's impulse at the same features, turned into the new frame and back into the friction
-    /// cone.
+    /// The last step's impulse, turned into the new frame and back into the friction cone.
     fn carried(&self, feature: u32) -> [f64; 3] {
-        let same = self.old.iter().find(|stored| stored.feature == feature);
-        let Some(stored) = same.filter(|_| self.parts.warm_start) else { return [0.0; 3] };
-        let local = Vec3::from_fn(|axis, _| self.frame[axis].dot(&stored.impulse));
+        let Some(local) = self.before(feature).filter(|_| self.parts.warm_start) else { return [0.0; 3] };
         project_on_cone(local, self.law.friction).into()
+    }
+
+    /// The last step's impulse at the same features, in the new frame.
+    fn before(&self, feature: u32) -> Option<Vec3> {
+        let stored = self.old.iter().find(|stored| stored.feature == feature)?;
+        Some(Vec3::from_fn(|axis, _| self.frame[axis].dot(&stored.impulse)))
+    }
+
+    fn kind(&self) -> Kind {
+        if self.spring.is_some_and(|spring| spring.tangential > 0.0) {
+            Kind::Stretched
+        } else {
+            Kind::Coulomb
+        }
     }
 
     /// C of all points.
     fn compliance(&self) -> f64 {
-        self.law.stiffness.map_or(0.0, |stiffness| self.parts.approach.spring(&stiffness, 0.0, 0.0).1)
+        self.spring.map_or(0.0, |spring| self.parts.approach.spring(&spring, 0.0, 0.0).1)
+    }
+
+    /// What is left of the last step's stretch; none of it where the contact is rigid in the tangent plane.
+    fn stretch(&self, feature: u32) -> Stretch {
+        let Some(spring) = self.spring.filter(|spring| spring.tangential > 0.0) else {
+            return Stretch::default();
+        };
+        let compliance = self.parts.approach.tangential(&spring);
+        let before = self.before(feature).unwrap_or_default();
+        Stretch { bias: [-compliance * before[1], -compliance * before[2]], compliance }
     }
 
     /// V_n⁻: at the start of the step.
@@ -396,12 +430,12 @@ impl<'a> Assembler<'a> {
 
     /// `e V_n⁻`, `g/h`, or that of a spring; where overlap is limited that of [`Impact`].
     fn bias(&self, info: &PointInfo, arms: &[Vec3; 2], impact: &Option<Impact>) -> f64 {
-        if let Some(stiffness) = &self.law.stiffness {
-            let before = match stiffness.spring_at {
+        if let Some(spring) = &self.spring {
+            let before = match spring.spring_at {
                 SpringAt::End => 0.0,
                 SpringAt::Middle => self.normal_velocity_before(info, arms),
             };
-            return self.parts.approach.spring(stiffness, info.gap, before).0;
+            return self.parts.approach.spring(spring, info.gap, before).0;
         }
         if let Some(impact) = impact {
             return self.flight(info, arms).bias(impact, self.law.restitution);

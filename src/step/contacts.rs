@@ -18,7 +18,7 @@ use crate::contact::detect::{Contacts, Detector};
 use crate::exchange::whole::Share;
 use crate::exchange::{Connected, Connection, Gathered, Halo, HaloMemory, Ranks, halo, hub};
 use crate::geometry::Vec3;
-use crate::scene::Body;
+use crate::scene::{Body, ContactLaw};
 use crate::solve::{Blocks, Colours, Inertia, Twist};
 use decomposition::Comm;
 
@@ -139,6 +139,7 @@ impl<'a> FoundContacts<'a> {
             warm_start: physics.warm_start,
             approach: query.integrator.approach(physics.time_step),
             takes_part: query.takes_part,
+            stretched: scene.model.laws.iter().any(ContactLaw::is_stretched),
         };
         let own = scene.state.grains.len();
         let Connected { colours, hubs, mut ranks } = timers.time(Phase::Colour, comm, || {

@@ -123,12 +123,17 @@ impl ContactProblem<'_> {
             let at = |place: usize| point(key, *slots, frame, &self.assembled.points[place], &solved[place]);
             views.extend(problem.points_of(index).map(at));
         }
+        for ((view, stretch), impulse) in views.iter_mut().zip(&problem.stretches).zip(solved) {
+            view.elastic_energy += stretch.energy(impulse);
+        }
         let mut next = hub.iter();
         for HubContact { slots, parcel, infos } in &self.assembled.hub {
-            let points = infos.iter().zip(next.by_ref());
-            let at =
-                |(info, impulse): (_, &[f64; 3])| point(&parcel.key, *slots, &parcel.frame, info, impulse);
-            views.extend(points.map(at));
+            let points = infos.iter().zip(&parcel.points).zip(next.by_ref());
+            views.extend(points.map(|((info, sent), impulse)| {
+                let mut view = point(&parcel.key, *slots, &parcel.frame, info, impulse);
+                view.elastic_energy += sent.stretch.energy(impulse);
+                view
+            }));
         }
     }
 }

@@ -37,3 +37,8 @@ pub fn fclib() -> Vec<PathBuf> {
 fn folder() -> PathBuf {
     std::env::var_os("BRECCIA_REFERENCE").map(PathBuf::from).expect("BRECCIA_REFERENCE names the folder")
 }
+
+/// One of our own hard problems.
+pub fn dense(name: &str) -> PathBuf {
+    folder().join("dense").join(format!("{name}.hdf5"))
+}

@@ -93,6 +93,7 @@ fn stack(boxes: usize, dimension: usize) -> FclibFile {
         w: vec![0.0; contacts * dimension],
         mu: vec![0.4; contacts],
         compliance: Vec::new(),
+        tangential_compliance: Vec::new(),
         bilateral: None,
     };
     let zeros = FclibSolution {

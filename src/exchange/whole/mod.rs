@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! M v = H r + f      M from masses and M_red,  f = M v_free
-//! u = Hᵀ v + w + C r_n n   w = velocities that are given, and the bias; C = the compliance
+//! u = Hᵀ v + w + C r       w = velocities that are given, and the bias; C = the compliances, (C_n, C_t, C_t)
 //! ```
 //!
 //! A point that nothing can move (`W_nn` = 0 but for rounding) carries no impulse and is left out. Messages:
@@ -101,12 +101,13 @@ impl Share<'_> {
             _ => Vec3::zeros(),
         };
         let places = self.problem.points_of(index);
-        let point = |point: &crate::solve::Point| ParcelPoint {
+        let point = |place: usize| ParcelPoint {
             position: Vec3::zeros(),
-            arms: point.arms,
-            given: [given(0, &point.arms[0]), given(1, &point.arms[1])],
-            bias: point.bias,
-            impulse: point.impulse,
+            arms: points[place].arms,
+            given: [given(0, &points[place].arms[0]), given(1, &points[place].arms[1])],
+            bias: points[place].bias,
+            stretch: self.problem.stretches.get(place).copied().unwrap_or_default(),
+            impulse: points[place].impulse,
             gap: 0.0,
             since_impact: 0.0,
         };
@@ -116,7 +117,7 @@ impl Share<'_> {
             frame: manifold.frame,
             friction: manifold.friction,
             compliance: manifold.compliance,
-            points: points[places.clone()].iter().map(point).collect(),
+            points: places.clone().map(point).collect(),
         };
         (parcel, solution.map_or(Vec::new(), |solution| solution.impulses[places].to_vec()))
     }
@@ -173,7 +174,8 @@ impl Whole {
         let mut f = vec![0.0; size];
         m.multiply_add(&flat(&self.free_velocities()), &mut f);
         let mut h = Vec::new();
-        let (mut w, mut mu, mut compliance) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut w, mut mu) = (Vec::new(), Vec::new());
+        let (mut compliance, mut tangential_compliance) = (Vec::new(), Vec::new());
         for (contact, row) in self.contacts().enumerate() {
             for axis in 0..3 {
                 let column = (3 * contact + axis) as u32;
@@ -182,12 +184,15 @@ impl Whole {
             }
             mu.push(row.friction);
             compliance.push(row.compliance);
+            tangential_compliance.push(row.tangential_compliance);
         }
         let h = Sparse::from_triplets(size, w.len(), &h);
-        if compliance.iter().all(|&value| value == 0.0) {
-            compliance.clear();
+        for list in [&mut compliance, &mut tangential_compliance] {
+            if list.iter().all(|&value| value == 0.0) {
+                list.clear();
+            }
         }
-        GlobalProblem { dimension: 3, m, h, f, w, mu, compliance, bilateral: None }
+        GlobalProblem { dimension: 3, m, h, f, w, mu, compliance, tangential_compliance, bilateral: None }
     }
 
     fn mass_matrix(&self, offsets: &[usize]) -> Vec<(u32, u32, f64)> {
@@ -237,7 +242,10 @@ impl Whole {
         let mut relative_velocities = problem.w.clone();
         problem.h.transposed().multiply_add(&velocities, &mut relative_velocities);
         for (contact, (row, impulse)) in self.contacts().zip(&solved).enumerate() {
-            relative_velocities[3 * contact] += row.compliance * impulse[0];
+            let compliances = [row.compliance, row.tangential_compliance, row.tangential_compliance];
+            for axis in 0..3 {
+                relative_velocities[3 * contact + axis] += compliances[axis] * impulse[axis];
+            }
         }
         Dump {
             start: self.contacts().flat_map(|row| <[f64; 3]>::from(row.impulse)).collect(),

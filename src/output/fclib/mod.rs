@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! /fclib_local  spacedim, W/, [V/, R/], vectors/{q, mu, [s]}, [info/]
-//! /fclib_global spacedim, M/, H/, [G/], vectors/{f, w, mu, [b], [compliance]}, [info/]
+//! /fclib_global spacedim, M/, H/, [G/], vectors/{f, w, mu, [b], [compliance], [tangential_compliance]}, [info/]
 //! matrix        {m, n, nz, nzmax} int32[1], p int32, i int32, x float64
 //!               nz = −2: by rows (p: m + 1 starts, i: columns), −1: by columns (p: n + 1 starts, i: rows),
 //!               ≥ 0: triplets (i: rows, p: columns)
@@ -12,8 +12,8 @@
 //! /guesses      number_of_guesses, 1/, 2/, … each like /solution
 //! ```
 //!
-//! `compliance` is an extension of ours: u = Hᵀ v + w + C r_n n, one C for each contact. Other readers skip
-//! it; in the local form it is part of W.
+//! The compliances are an extension of ours: u = Hᵀ v + w + C r with C = (C_n, C_t, C_t) for each contact.
+//! Other readers skip them; in the local form they are part of W.
 //!
 //! Reading trusts nothing: a size is compared with the bytes of the file before memory is allocated, and
 //! every index is checked.
@@ -26,8 +26,9 @@ pub use write::{write_fclib, write_fclib_solution};
 
 use crate::solve::assembled::{ContactSystem, GlobalProblem, LocalProblem, ProblemError, Recovered};
 
-/// The dataset of the compliances, by contact.
+/// The datasets of the compliances, by contact.
 const COMPLIANCE: &str = "compliance";
+const TANGENTIAL_COMPLIANCE: &str = "tangential_compliance";
 
 /// What a file holds.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,6 +1,6 @@
 //! Reading FCLib files that may be anything.
 
-use super::{COMPLIANCE, FclibFile, FclibInfo, FclibProblem, FclibSolution};
+use super::{COMPLIANCE, FclibFile, FclibInfo, FclibProblem, FclibSolution, TANGENTIAL_COMPLIANCE};
 use crate::output::OutputError;
 use crate::solve::assembled::{
     GlobalBilateral, GlobalProblem, LocalBilateral, LocalProblem, ProblemError, Sparse,
@@ -175,12 +175,13 @@ impl Reader<'_> {
         } else {
             None
         };
-        let compliance = match vectors.link_exists(COMPLIANCE) {
-            true => self.reals(&vectors, COMPLIANCE)?,
-            false => Vec::new(),
+        let compliances = |name: &str| match vectors.link_exists(name) {
+            true => self.reals(&vectors, name),
+            false => Ok(Vec::new()),
         };
         let problem = GlobalProblem {
-            compliance,
+            compliance: compliances(COMPLIANCE)?,
+            tangential_compliance: compliances(TANGENTIAL_COMPLIANCE)?,
             dimension,
             m: self.matrix(group, "M", f.len(), f.len())?,
             h: self.matrix(group, "H", f.len(), w.len())?,

@@ -2,7 +2,7 @@
 //!
 //! Matrices go out by rows. No times are kept in the file, so that equal problems give equal bytes.
 
-use super::{COMPLIANCE, FclibFile, FclibInfo, FclibProblem, FclibSolution};
+use super::{COMPLIANCE, FclibFile, FclibInfo, FclibProblem, FclibSolution, TANGENTIAL_COMPLIANCE};
 use crate::output::OutputError;
 use crate::solve::assembled::Sparse;
 use hdf5::{File, Group, H5Type, h5check};
@@ -43,8 +43,12 @@ pub fn write_fclib(path: &Path, content: &FclibFile) -> Result<(), OutputError> 
                 writer.numbers(&vectors, "f", &problem.f)?;
                 writer.numbers(&vectors, "w", &problem.w)?;
                 writer.numbers(&vectors, "mu", &problem.mu)?;
-                if !problem.compliance.is_empty() {
-                    writer.numbers(&vectors, COMPLIANCE, &problem.compliance)?;
+                let compliances = [
+                    (COMPLIANCE, &problem.compliance),
+                    (TANGENTIAL_COMPLIANCE, &problem.tangential_compliance),
+                ];
+                for (name, list) in compliances.into_iter().filter(|(_, list)| !list.is_empty()) {
+                    writer.numbers(&vectors, name, list)?;
                 }
                 if let Some(bilateral) = &problem.bilateral {
                     writer.matrix(&group, "G", &bilateral.g)?;

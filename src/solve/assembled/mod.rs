@@ -9,6 +9,7 @@
 
 mod auto;
 pub mod blocks;
+pub mod coloured;
 pub mod factor;
 pub mod gauss_seidel;
 pub mod newton;

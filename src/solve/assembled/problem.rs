@@ -5,7 +5,7 @@
 //! local                                     global
 //!   u = W r + V λ + q                         M v = H r + G λ + f
 //!   Vᵀ r + R λ + s = 0                        Gᵀ v + b = 0
-//!                                             u = Hᵀ v + w + C r_n n
+//!                                             u = Hᵀ v + w + C r
 //! ```
 //!
 //! with the law of [`super`] on u and r; the rows with λ and the compliances C need not be there. From the
@@ -55,8 +55,9 @@ pub struct GlobalProblem {
     pub f: Vec<f64>,
     pub w: Vec<f64>,
     pub mu: Vec<f64>,
-    /// By contact, kg⁻¹; empty where all are rigid.
+    /// By contact, along the normal and in the tangent plane, kg⁻¹; empty where all are rigid.
     pub compliance: Vec<f64>,
+    pub tangential_compliance: Vec<f64>,
     pub bilateral: Option<GlobalBilateral>,
 }
 
@@ -153,9 +154,12 @@ impl GlobalProblem {
         friction(&self.mu, contacts)?;
         finite("f", &self.f)?;
         finite("w", &self.w)?;
-        if !self.compliance.is_empty() {
-            size("compliance", "values", self.compliance.len(), contacts)?;
-            not_negative("compliance", &self.compliance)?;
+        let compliances = [&self.compliance, &self.tangential_compliance];
+        for (name, list) in ["compliance", "tangential_compliance"].into_iter().zip(compliances) {
+            if !list.is_empty() {
+                size(name, "values", list.len(), contacts)?;
+                not_negative(name, list)?;
+            }
         }
         let Some(GlobalBilateral { g, b }) = &self.bilateral else { return Ok(()) };
         size("G", "rows", g.rows, self.m.rows)?;
@@ -178,6 +182,10 @@ impl GlobalProblem {
         parts.condense(&self.h, 1.0, &mut triplets).map_err(factor(name))?;
         let normals = (0..).step_by(self.dimension).zip(&self.compliance);
         triplets.extend(normals.map(|(row, &compliance)| (row, row, compliance)));
+        for axis in 1..self.dimension as u32 {
+            let along = (axis..).step_by(self.dimension).zip(&self.tangential_compliance);
+            triplets.extend(along.map(|(row, &compliance)| (row, row, compliance)));
+        }
         let mut velocities = self.right_side(None);
         parts.solve(&mut velocities).map_err(factor(name))?;
         let mut q = self.w.clone();

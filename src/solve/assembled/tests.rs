@@ -77,6 +77,7 @@ pub fn heap_problem(contacts: usize, dimension: usize, seed: u64) -> GlobalProbl
         w: (0..contacts * dimension).map(|_| 0.05 * numbers.uniform()).collect(),
         mu: (0..contacts).map(|k| [0.0, 0.3, 0.7][k % 3]).collect(),
         compliance: Vec::new(),
+        tangential_compliance: Vec::new(),
         bilateral: None,
     }
 }
@@ -154,6 +155,7 @@ fn a_box_on_a_plane_has_a_closed_form() {
             w: vec![0.0; 12],
             mu: vec![friction; 4],
             compliance: Vec::new(),
+            tangential_compliance: Vec::new(),
             bilateral: None,
         };
         let expected = (push - friction).max(0.0);

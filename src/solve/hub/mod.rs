@@ -20,7 +20,7 @@ mod row;
 pub use row::{BodyEnd, HubRow, MachineEnd};
 
 use super::end::End;
-use super::problem::{Inertia, Twist};
+use super::problem::{Inertia, Stretch, Twist};
 use super::residual::{Measure, MeasuredPoint, Partial};
 use super::sweep::Plan;
 use crate::geometry::Vec3;
@@ -60,6 +60,7 @@ pub struct HubPoint {
     pub given: Vec3,
     /// Added to the normal velocity in the contact law, m/s.
     pub bias: f64,
+    pub stretch: Stretch,
     /// Where the iteration starts, contact frame, N s.
     pub impulse: [f64; 3],
 }

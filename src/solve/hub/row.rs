@@ -14,6 +14,8 @@ pub struct HubRow {
     pub frame: [Vec3; 3],
     pub friction: f64,
     pub compliance: f64,
+    /// C_t.
+    pub tangential_compliance: f64,
     pub bodies: SmallVec<[BodyEnd; 2]>,
     pub machines: SmallVec<[MachineEnd; 2]>,
     /// Contact frame, bias included.
@@ -53,13 +55,15 @@ impl HubRow {
         machines: &[Vec<f64>],
     ) -> Self {
         let frame = Mat3::from_columns(&manifold.frame);
+        let [along_t, along_s] = point.stretch.bias;
         let mut row = Self {
             frame: manifold.frame,
             friction: manifold.friction,
             compliance: manifold.compliance,
+            tangential_compliance: point.stretch.compliance,
             bodies: SmallVec::new(),
             machines: SmallVec::new(),
-            given: frame.transpose() * point.given + Vec3::new(point.bias, 0.0, 0.0),
+            given: frame.transpose() * point.given + Vec3::new(point.bias, along_t, along_s),
             free: Vec3::zeros(),
             delassus: Mat3::zeros(),
             acts: false,
@@ -85,6 +89,7 @@ impl HubRow {
         row.delassus = (row.delassus + row.delassus.transpose()) * 0.5;
         row.acts = row.delassus[(0, 0)] > RIGID * row.delassus.trace();
         row.delassus[(0, 0)] += row.compliance;
+        (1..3).for_each(|axis| row.delassus[(axis, axis)] += row.tangential_compliance);
         if !row.acts {
             row.impulse = Vec3::zeros();
         }
@@ -104,10 +109,13 @@ impl HubRow {
         }
     }
 
-    /// The relative velocity with what the impulse squeezes, contact frame.
+    /// The relative velocity with what the impulse squeezes and stretches, contact frame.
     pub fn velocity_in_law(&self, bodies: &[Twist], machines: &[Vec<f64>]) -> Vec3 {
         let mut velocity = self.relative_velocity(bodies, machines);
         velocity.x += self.compliance * self.impulse.x;
+        if self.tangential_compliance > 0.0 {
+            (1..3).for_each(|axis| velocity[axis] += self.tangential_compliance * self.impulse[axis]);
+        }
         velocity
     }
 

@@ -2,6 +2,7 @@
 //! and machine, both ends on one machine, machine and body, machine and something that moves as it likes, and
 //! a machine without freedom.
 
+use super::super::problem::Stretch;
 use super::*;
 use crate::geometry::Mat3;
 use crate::law::Kind;
@@ -15,6 +16,9 @@ use crate::solve::{
     solve,
 };
 use nalgebra::{DMatrix, DVector};
+
+/// Of every point.
+const STRETCH: Stretch = Stretch { bias: [0.05, -0.02], compliance: 0.2 };
 
 /// A small generator of numbers in [−1, 1).
 struct Random(u64);
@@ -79,6 +83,7 @@ fn hub(seed: u64) -> Hub {
             }),
             given: Vec3::zeros(),
             bias: 0.1 * random.signed().abs(),
+            stretch: STRETCH,
             impulse: [0.0; 3],
         });
         let points = points.collect();
@@ -178,6 +183,7 @@ fn rows_are_those_of_the_dense_delassus_operator() {
         for (i, row) in sweep.rows.iter().enumerate() {
             let mut block = delassus.fixed_view::<3, 3>(3 * i, 3 * i).into_owned();
             block[(0, 0)] += compliance;
+            (1..3).for_each(|axis| block[(axis, axis)] += STRETCH.compliance);
             assert!((row.delassus - block).amax() < 1e-12 * (1.0 + block.amax()), "seed {seed} point {i}");
             // An impulse here is felt at every other point as the matrix says.
             for axis in 0..3 {
@@ -223,6 +229,9 @@ fn sweeps_end_at_a_solution_of_the_dense_problem() {
             let frame = Mat3::from_columns(&row.frame);
             let mut u = seen.fixed_rows::<3>(3 * i).into_owned() + frame.transpose() * point.given;
             u.x += point.bias + row.compliance * impulses[3 * i];
+            for axis in 1..3 {
+                u[axis] += STRETCH.bias[axis - 1] + STRETCH.compliance * impulses[3 * i + axis];
+            }
             let error = natural_map(impulses.fixed_rows::<3>(3 * i).into_owned(), u, 0.4, 1.0).norm();
             assert!(error < 1e-6, "seed {seed} point {i}: {error:.1e}");
         }

@@ -1,12 +1,12 @@
 //! How far eight manifolds at a time are from the contact law: the terms of
 //! [`residual`](crate::solve::residual).
 
-use super::super::block::{Block, Row, Weights};
+use super::super::block::{Block, Row, StretchRow, Stretches, Weights};
 use super::super::problem::Twist;
 use super::super::residual::ROUNDING;
-use super::{Motion, part_of, relative_velocity};
+use super::{Motion, add_stretch, part_of, relative_velocity};
 use crate::lanes::{F64x8, Isa, LANES, Lanes, Vectors, for_each_isa};
-use crate::law::coulomb;
+use crate::law::{Kind, coulomb};
 use std::hint::black_box;
 
 /// What a measurement finds at eight manifolds: by lane the sums over points of ‖F‖², ‖q‖², ‖r‖², ‖u‖²,
@@ -55,13 +55,14 @@ unsafe fn add_rounded_lanes<I: Isa<N>, const N: usize>(terms: &[Terms], pivots: 
 
 for_each_isa! {
     /// Notes at each row what measurements ask for: how fast its points would move if no impulse acted.
-    /// `rows` and `weights` are those of all blocks of the problem.
+    /// `rows`, `stretches` and `weights` are those of all blocks of the problem.
     ///
     /// # Safety
     /// No other thread touches the weights of `blocks` meanwhile; lines and rows lie inside the arrays.
     pub unsafe fn note_free_all(
         blocks: &[Block],
         rows: &[Row],
+        stretches: &[StretchRow],
         weights: SharedWeights,
         velocities: &[Twist]
     ) = note_free_blocks
@@ -78,6 +79,7 @@ unsafe impl Sync for SharedWeights {}
 unsafe fn note_free_blocks<I: Isa<N>, const N: usize>(
     blocks: &[Block],
     rows: &[Row],
+    stretches: &[StretchRow],
     weights: SharedWeights,
     velocities: &[Twist],
 ) {
@@ -89,8 +91,12 @@ unsafe fn note_free_blocks<I: Isa<N>, const N: usize>(
             let frames = block.part(part);
             for (place, row) in range.clone().zip(&rows[range.clone()]) {
                 let mut points = row.part(part);
-                points.impulse[0] = Lanes::default();
-                let free = Vectors(relative_velocity(&frames, &points, &motions));
+                points.impulse = Default::default();
+                let mut free = relative_velocity(&frames, &points, &motions);
+                if block.kind == Kind::Stretched {
+                    add_stretch(&mut free, &points.impulse, &stretches[place].part(part));
+                }
+                let free = Vectors(free);
                 // SAFETY: as many weights as rows, and this thread alone has those of the block.
                 let weights = unsafe { &mut *weights.0.add(place) };
                 weights.free_normal.set_part(part, free.0[0]);
@@ -117,23 +123,29 @@ for_each_isa! {
     /// or in FCLib's.
     ///
     /// # Safety
-    /// Lines are places in the array of velocities; `rows` and `weights` are those of all blocks of the
-    /// problem.
+    /// Lines are places in the array of velocities; the rows are those of all blocks of the problem.
     pub unsafe fn measure_all(
         blocks: &[Block],
-        rows: &[Row],
-        weights: &[Weights],
+        rows: &MeasuredRows,
         velocities: &[Twist],
         scaled: bool,
         terms: &mut Vec<Terms>
     ) = measure_either
 }
 
+/// All rows of a problem with what measurements ask for.
+#[derive(Clone, Copy)]
+pub struct MeasuredRows<'a> {
+    pub rows: &'a [Row],
+    /// As many, where a block is stretched.
+    pub stretches: &'a [StretchRow],
+    pub weights: &'a [Weights],
+}
+
 #[inline(always)]
 unsafe fn measure_either<I: Isa<N>, const N: usize>(
     blocks: &[Block],
-    rows: &[Row],
-    weights: &[Weights],
+    rows: &MeasuredRows,
     velocities: &[Twist],
     scaled: bool,
     terms: &mut Vec<Terms>,
@@ -147,9 +159,9 @@ unsafe fn measure_either<I: Isa<N>, const N: usize>(
             // SAFETY: as for `measure_all`.
             unsafe {
                 if scaled {
-                    measure_block::<I, N, true>(block, rows, weights, velocities, part, found);
+                    measure_block::<I, N, true>(block, rows, velocities, part, found);
                 } else {
-                    measure_block::<I, N, false>(block, rows, weights, velocities, part, found);
+                    measure_block::<I, N, false>(block, rows, velocities, part, found);
                 }
             }
         }
@@ -159,8 +171,7 @@ unsafe fn measure_either<I: Isa<N>, const N: usize>(
 #[inline(always)]
 unsafe fn measure_block<I: Isa<N>, const N: usize, const SCALED: bool>(
     block: &Block,
-    rows: &[Row],
-    weights: &[Weights],
+    rows: &MeasuredRows,
     velocities: &[Twist],
     part: usize,
     found: &mut Terms,
@@ -174,10 +185,19 @@ unsafe fn measure_block<I: Isa<N>, const N: usize, const SCALED: bool>(
     let frames = block.part(part);
     let rough = (one + frames.friction) * Lanes::splat(ROUNDING);
     let range = block.first_row as usize..block.end_row as usize;
-    for (row, weights) in rows[range.clone()].iter().zip(&weights[range]) {
+    let &MeasuredRows { rows, stretches, weights } = rows;
+    for ((row, weights), place) in rows[range.clone()].iter().zip(&weights[range.clone()]).zip(range) {
         let points = row.part(part);
         let present = weights.normal.part(part);
-        let velocity = black_box(relative_velocity(&frames, &points, &motions));
+        let mut velocity = relative_velocity(&frames, &points, &motions);
+        let mut noise = points.bias.times(points.bias, moving);
+        if block.kind == Kind::Stretched {
+            let stretch: Stretches<N> = stretches[place].part(part);
+            let [t, s] = stretch.bias;
+            noise = t.times(t, s.times(s, noise));
+            add_stretch(&mut velocity, &points.impulse, &stretch);
+        }
+        let velocity = black_box(velocity);
         let scaled =
             coulomb::natural_map_lanes(&points.impulse, &velocity, frames.friction, points.step_normal);
         let as_velocity = square(Vectors(scaled)) * (present * present);
@@ -191,8 +211,7 @@ unsafe fn measure_block<I: Isa<N>, const N: usize, const SCALED: bool>(
         };
         let squared = square(Vectors(error));
         let known = rough * inverse;
-        let squeezed = frames.compliance * points.impulse[0];
-        let noise = squeezed.times(squeezed, points.bias.times(points.bias, moving));
+        // What squeezes a contact is no larger than what it is squeezed by, and need not be added.
         let noise = turning[1].times(square(points.arms[1]), noise);
         let noise = turning[0].times(square(points.arms[0]), noise) * (known * known);
         // A NaN counts.

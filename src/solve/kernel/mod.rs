@@ -5,6 +5,7 @@
 //!
 //! ```text
 //! V   = Hᵀ v + (bias + C r_n) n   relative velocity, contact frame; C is the compliance
+//!       + bias_t + C_t r_t        where a contact is stretched
 //! r'  = law(r, V, W)              W_nn with C; by the kind of the contact: [`crate::law`]
 //! v  += M⁻¹ H (r' − r)
 //! ```
@@ -13,7 +14,7 @@
 //! point's own problem; so it is in the projected form for manifolds with a point whose normal and tangent
 //! are strongly coupled.
 
-use super::block::{Block, Frames, Points, Row, Weights};
+use super::block::{Block, Frames, Points, Row, StretchRow, Stretches, Weights};
 use super::end::delassus_of_body;
 use super::problem::{Inertia, Twist};
 use crate::geometry::{Mat3, Vec3};
@@ -39,6 +40,8 @@ pub struct Shared {
     pub velocities: *mut Twist,
     pub inertia: *const Inertia,
     pub rows: *mut Row,
+    /// As many as rows, where a block is stretched.
+    pub stretches: *const StretchRow,
 }
 
 // SAFETY: users of `visit_all` keep threads to disjoint velocities and rows.
@@ -47,7 +50,7 @@ unsafe impl Sync for Shared {}
 mod measure;
 mod momentum;
 
-pub use measure::{SharedWeights, Terms, add_rounded, measure_all, note_free_all};
+pub use measure::{MeasuredRows, SharedWeights, Terms, add_rounded, measure_all, note_free_all};
 use momentum::visit_ahead;
 pub use momentum::{Ahead, extrapolate_velocities};
 
@@ -73,7 +76,7 @@ unsafe fn visit_blocks<I: Isa<N>, const N: usize>(blocks: &[Block], shared: &Sha
             // SAFETY: as for `visit_all`.
             unsafe {
                 match block.kind {
-                    Kind::Coulomb => visit_coulomb::<I, N>(block, rows, shared, part, kind),
+                    Kind::Coulomb | Kind::Stretched => visit_coulomb::<I, N>(block, rows, shared, part, kind),
                 }
             }
         }
@@ -93,7 +96,7 @@ unsafe fn visit_coulomb<I: Isa<N>, const N: usize>(
     // SAFETY: as for `visit_all`.
     unsafe {
         match kind {
-            Visit::Projected if block.strong == 0 => {
+            Visit::Projected if block.is_plain() => {
                 visit_block::<I, N, PROJECTED>(block, rows, shared, part);
             }
             Visit::Projected => visit_block::<I, N, MIXED>(block, rows, shared, part),
@@ -101,7 +104,7 @@ unsafe fn visit_coulomb<I: Isa<N>, const N: usize>(
             Visit::Start => start_block::<I, N>(block, rows, shared, part),
             Visit::Frictionless => visit_frictionless::<I, N>(block, rows, shared, part),
             Visit::Momentum(ahead, true) => visit_ahead::<I, N, EXACT>(block, rows, shared, part, &ahead),
-            Visit::Momentum(ahead, false) if block.strong == 0 => {
+            Visit::Momentum(ahead, false) if block.is_plain() => {
                 visit_ahead::<I, N, PROJECTED>(block, rows, shared, part, &ahead);
             }
             Visit::Momentum(ahead, false) => visit_ahead::<I, N, MIXED>(block, rows, shared, part, &ahead),
@@ -236,6 +239,18 @@ fn relative_velocity<const N: usize>(
     [n.dot_and(relative, bias), t.dot(relative), s.dot(relative)]
 }
 
+/// Adds what points that are stretched have beside it.
+#[inline(always)]
+fn add_stretch<const N: usize>(
+    velocity: &mut [Lanes<N>; 3],
+    impulse: &[Lanes<N>; 3],
+    Stretches { bias, compliance }: &Stretches<N>,
+) {
+    for axis in 1..3 {
+        velocity[axis] = compliance.times(impulse[axis], velocity[axis] + bias[axis - 1]);
+    }
+}
+
 /// The local law of a block: numbers and not functions, since a function passed on would not be compiled for
 /// the instruction set.
 const PROJECTED: u8 = 0;
@@ -243,19 +258,39 @@ const EXACT: u8 = 1;
 /// Projected, and exact in the strongly coupled lanes.
 const MIXED: u8 = 2;
 
+/// What a stretched block has beside a row; the projected law alone has none.
+///
+/// # Safety
+/// If the block is stretched, `place` lies in the list.
+#[inline(always)]
+unsafe fn stretch_at<const N: usize, const LAW: u8>(
+    block: &Block,
+    shared: &Shared,
+    place: usize,
+    part: usize,
+) -> Option<Stretches<N>> {
+    let stretched = LAW != PROJECTED && block.kind == Kind::Stretched;
+    // SAFETY: as above; nobody writes the list.
+    stretched.then(|| unsafe { (*shared.stretches.add(place)).part(part) })
+}
+
 /// The impulses after a visit.
 #[inline(always)]
 fn visited<const N: usize, const LAW: u8>(
     frames: &Frames<N>,
     points: &Points<N>,
     pair: &Pair<N>,
+    stretch: Option<&Stretches<N>>,
     strong: u8,
 ) -> [Lanes<N>; 3] {
-    let velocity = relative_velocity(frames, points, &pair.motions);
+    let mut velocity = relative_velocity(frames, points, &pair.motions);
+    if let Some(stretch) = stretch {
+        add_stretch(&mut velocity, &points.impulse, stretch);
+    }
     match LAW {
         PROJECTED => projected(frames, points, &velocity),
-        EXACT => exact(frames, points, pair, &velocity, u8::MAX, points.impulse),
-        _ => exact(frames, points, pair, &velocity, strong, projected(frames, points, &velocity)),
+        EXACT => exact(frames, points, pair, &velocity, stretch, u8::MAX, points.impulse),
+        _ => exact(frames, points, pair, &velocity, stretch, strong, projected(frames, points, &velocity)),
     }
 }
 
@@ -269,9 +304,12 @@ unsafe fn visit_block<I: Isa<N>, const N: usize, const LAW: u8>(
     // SAFETY: as for `visit_all`.
     let mut pair = unsafe { Pair::load::<I>(block, shared, part) };
     let frames = block.part(part);
-    for row in rows {
+    for (row, place) in rows.iter_mut().zip(block.first_row as usize..) {
         let points = row.part(part);
-        let impulse = visited::<N, LAW>(&frames, &points, &pair, block.strong >> (N * part));
+        // SAFETY: stretched blocks have as many stretches as rows.
+        let stretch = unsafe { stretch_at::<N, LAW>(block, shared, place, part) };
+        let strong = block.strong >> (N * part);
+        let impulse = visited::<N, LAW>(&frames, &points, &pair, stretch.as_ref(), strong);
         let change: [_; 3] = std::array::from_fn(|axis| impulse[axis] - points.impulse[axis]);
         row.set_impulse(part, &impulse);
         pair.push_apart(&points.arms, to_world(&frames, &change));
@@ -333,6 +371,7 @@ fn exact<const N: usize>(
     points: &Points<N>,
     pair: &Pair<N>,
     velocity: &[Lanes<N>; 3],
+    stretch: Option<&Stretches<N>>,
     lanes: u8,
     mut impulse: [Lanes<N>; 3],
 ) -> [Lanes<N>; 3] {
@@ -345,6 +384,9 @@ fn exact<const N: usize>(
         }
         let mut delassus = frame.transpose() * world * frame;
         delassus[(0, 0)] += frames.compliance.0[lane];
+        if let Some(stretch) = stretch {
+            (1..3).for_each(|axis| delassus[(axis, axis)] += stretch.compliance.0[lane]);
+        }
         let old = Vec3::from_fn(|axis, _| points.impulse[axis].0[lane]);
         let free = Vec3::from_fn(|axis, _| velocity[axis].0[lane]) - delassus * old;
         let new = coulomb::solve(&delassus, &free, frames.friction.0[lane]);

@@ -10,7 +10,7 @@
 use super::super::block::{Block, Row};
 use super::super::problem::Twist;
 use super::super::sweep::{Impulse, Plan};
-use super::{Pair, Shared, to_world, visited};
+use super::{Pair, Shared, stretch_at, to_world, visited};
 use crate::lanes::{Isa, Lanes, for_each_isa};
 use std::hint::black_box;
 
@@ -54,7 +54,10 @@ pub unsafe fn visit_ahead<I: Isa<N>, const N: usize, const LAW: u8>(
                 *impulse += direction.part(part);
             }
         }
-        let impulse = visited::<N, LAW>(&frames, &points, &pair, block.strong >> (N * part));
+        // SAFETY: stretched blocks have as many stretches as rows.
+        let stretch = unsafe { stretch_at::<N, LAW>(block, shared, place, part) };
+        let strong = block.strong >> (N * part);
+        let impulse = visited::<N, LAW>(&frames, &points, &pair, stretch.as_ref(), strong);
         let change: [_; 3] = std::array::from_fn(|axis| impulse[axis] - points.impulse[axis]);
         for axis in 0..3 {
             let next = onward.times(impulse[axis] - now[axis], further * change[axis]);

@@ -1,6 +1,6 @@
 use super::super::block::Blocks;
 use super::super::colour::{Link, colour};
-use super::super::problem::{IDLE, Inertia, Manifold, Point, Problem, contact_frame};
+use super::super::problem::{IDLE, Inertia, Manifold, Point, Problem, Stretch, contact_frame};
 use super::super::residual::{Measure, MeasuredPoint, Partial, ROUNDING, Residual, Ruler};
 use super::super::solver::{Acceleration, Alone, LocalLaw, Options, solve};
 use super::super::sweep::{Memory, Plan};
@@ -13,7 +13,7 @@ use crate::law::coulomb::is_strongly_coupled;
 use crate::scene::{BodyId, ManifoldKey};
 
 /// Bodies with full inertia tensors in a random network, one in eight of them fixed, one in six manifolds
-/// without friction, one in four compliant.
+/// without friction, one in four compliant, one in five stretched.
 fn problem(bodies: usize, manifolds: usize) -> Problem {
     let mut random = Random::new(7, 0);
     let mut number = || random.between(-1.0, 1.0);
@@ -45,13 +45,16 @@ fn problem(bodies: usize, manifolds: usize) -> Problem {
             let start = vector();
             let impulse = [start.x.abs(), 0.1 * start.y, 0.1 * start.z];
             problem.points.push(Point { arms, bias: 0.2 * vector().x, impulse });
+            let bias = vector() * 0.1;
+            let stretch = Stretch { bias: [bias.x, bias.y], compliance: 0.4 };
+            problem.stretches.push(if index % 5 == 2 { stretch } else { Stretch::default() });
         }
         let friction = if index % 6 == 0 { 0.0 } else { 0.6 };
         problem.manifolds.push(Manifold {
             key,
             slots: [a.min(b), a.max(b)],
             frame,
-            kind: Kind::Coulomb,
+            kind: if index % 5 == 2 { Kind::Stretched } else { Kind::Coulomb },
             friction,
             compliance: if index % 4 == 1 { 0.3 } else { 0.0 },
             first_point,
@@ -64,12 +67,14 @@ fn problem(bodies: usize, manifolds: usize) -> Problem {
 fn velocity_in_law(
     problem: &Problem,
     manifold: &Manifold,
-    point: &Point,
+    place: usize,
     impulse: &Vec3,
     velocities: &[Twist],
 ) -> Vec3 {
-    let extra = point.bias + manifold.compliance * impulse.x;
-    problem.relative_velocity(manifold, point, velocities) + Vec3::new(extra, 0.0, 0.0)
+    let (point, Stretch { bias: [t, s], compliance }) = (&problem.points[place], problem.stretches[place]);
+    let bias = Vec3::new(point.bias, t, s);
+    let squeezed = Vec3::new(manifold.compliance, compliance, compliance).component_mul(impulse);
+    problem.relative_velocity(manifold, point, velocities) + bias + squeezed
 }
 
 fn colours(problem: &Problem) -> super::super::Colours {
@@ -94,6 +99,7 @@ fn run(problem: &Problem, visit: unsafe fn(&[Block], &Shared, Visit)) -> (Vec<Tw
                 velocities: velocities.as_mut_ptr(),
                 inertia: blocks.inertia.as_ptr(),
                 rows: blocks.rows.as_mut_ptr(),
+                stretches: blocks.stretches.as_ptr(),
             };
             for range in [phase.boundary.clone(), phase.interior.clone()] {
                 // SAFETY: one thread; the arrays were made for each other.
@@ -168,15 +174,13 @@ fn a_sweep_is_what_the_equations_say() {
     }
     for &index in &order {
         let manifold = &problem.manifolds[index];
-        let blocks: Vec<Mat3> = problem
-            .points_of(index)
-            .map(|place| problem.delassus(manifold, &problem.points[place]))
-            .collect();
+        let blocks: Vec<Mat3> =
+            problem.points_of(index).map(|place| problem.delassus(manifold, place)).collect();
         let strong = |w: &Mat3| is_strongly_coupled(w[(0, 0)], [w[(1, 0)], w[(2, 0)]], manifold.friction);
         for (place, w) in problem.points_of(index).zip(&blocks) {
             let point = &problem.points[place];
             let old = Vec3::from(impulses[place]);
-            let velocity = velocity_in_law(&problem, manifold, point, &old, &velocities);
+            let velocity = velocity_in_law(&problem, manifold, place, &old, &velocities);
             let new = if blocks.iter().any(strong) {
                 coulomb::solve(w, &(velocity - w * old), manifold.friction)
             } else {
@@ -198,14 +202,14 @@ fn a_sweep_is_what_the_equations_say() {
 }
 
 /// How well a relative velocity is known, see [`ROUNDING`].
-fn rounding(manifold: &Manifold, point: &Point, impulse: &Vec3, velocities: &[Twist]) -> f64 {
+fn rounding(manifold: &Manifold, point: &Point, stretch: &Stretch, velocities: &[Twist]) -> f64 {
     let square = |side: usize| {
         let twist = &velocities[manifold.slots[side] as usize];
         let turning = Vec3::from(twist.angular).norm_squared() * point.arms[side].norm_squared();
         Vec3::from(twist.linear).norm_squared() + turning
     };
-    let squeezed = manifold.compliance * impulse.x;
-    ROUNDING * (square(0) + square(1) + point.bias * point.bias + squeezed * squeezed).sqrt()
+    let bias = Vec3::new(point.bias, stretch.bias[0], stretch.bias[1]);
+    ROUNDING * (square(0) + square(1) + bias.norm_squared()).sqrt()
 }
 
 /// The residual of a problem, point by point: what lanes are compared with.
@@ -219,10 +223,10 @@ impl<'a> Meter<'a> {
     fn new(problem: &'a Problem) -> Self {
         let mut free = Vec::with_capacity(problem.points.len());
         for (index, manifold) in problem.manifolds.iter().enumerate() {
-            for point in &problem.points[problem.points_of(index)] {
-                let velocity = problem.relative_velocity(manifold, point, &problem.free_velocity);
-                let delassus = problem.delassus(manifold, point);
-                free.push((velocity + Vec3::new(point.bias, 0.0, 0.0), delassus[(0, 0)]));
+            for place in problem.points_of(index) {
+                let (none, free_velocity) = (Vec3::zeros(), &problem.free_velocity);
+                let velocity = velocity_in_law(problem, manifold, place, &none, free_velocity);
+                free.push((velocity, problem.delassus(manifold, place)[(0, 0)]));
             }
         }
         Self { problem, free }
@@ -240,11 +244,11 @@ impl<'a> Meter<'a> {
                 let impulse = impulses[place].into();
                 let seen = MeasuredPoint {
                     impulse,
-                    velocity: velocity_in_law(problem, manifold, point, &impulse, velocities),
+                    velocity: velocity_in_law(problem, manifold, place, &impulse, velocities),
                     free,
                     friction: manifold.friction,
                     delassus,
-                    rounding: rounding(manifold, point, &impulse, velocities),
+                    rounding: rounding(manifold, point, &problem.stretches[place], velocities),
                 };
                 let (terms, worst) = seen.terms(measure);
                 sums.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);

@@ -17,6 +17,7 @@ use super::couple::Solved;
 use super::integrate::moved;
 use super::world::World;
 use crate::geometry::Vec3;
+use crate::law::Kind;
 use crate::scene::Physics;
 use crate::solve::{Manifold, Point, Problem, Solution, Twist};
 
@@ -68,8 +69,9 @@ pub fn at_rest(assembled: &Assembled, bias: impl Fn(f64) -> f64) -> Problem {
         places: places.clone(),
         manifolds: manifolds
             .iter()
-            .map(|manifold| Manifold { friction: 0.0, compliance: 0.0, ..*manifold })
+            .map(|manifold| Manifold { kind: Kind::Coulomb, friction: 0.0, compliance: 0.0, ..*manifold })
             .collect(),
+        stretches: Vec::new(),
         points: points
             .iter()
             .zip(infos)

@@ -22,7 +22,7 @@ pub use prescribed::{finish_prescribed, predict_prescribed};
 
 use crate::geometry::{Pose, Quat, Vec3};
 use crate::multibody::{Multibody, MultibodyError, ReducedOperators, Tangents};
-use crate::scene::{Body, Scheme, SpringAt, Stiffness};
+use crate::scene::{Body, Scheme, Spring, SpringAt};
 use crate::solve::{Inertia, Twist};
 use nalgebra::DMatrix;
 
@@ -62,18 +62,30 @@ impl Approach {
     /// `(g + (τ/2 − h/4) V_n⁻) / D`. Where the gap is still open, bodies that approach must not meet the
     /// damper before they meet: the bias is that without τ. With the same C the damper then acts for the part
     /// of the step that is left after they met.
-    pub fn spring(&self, stiffness: &Stiffness, gap: f64, before: f64) -> (f64, f64) {
-        let (h, tau) = (self.closing, stiffness.dissipation);
+    pub fn spring(&self, spring: &Spring, gap: f64, before: f64) -> (f64, f64) {
+        let (h, tau) = (self.closing, spring.dissipation);
         // While the gap is open the damper waits.
         let waiting = if gap > 0.0 { 0.0 } else { tau };
-        let (bias, divisor) = match stiffness.spring_at {
+        let (bias, divisor) = match spring.spring_at {
             SpringAt::End => (gap / (h + waiting), h + tau),
             SpringAt::Middle => {
                 let gap = gap + (0.5 * waiting - 0.25 * h) * before;
                 (gap / (0.25 * h + 0.5 * waiting), 0.25 * h + 0.5 * tau)
             }
         };
-        (bias, 1.0 / (h * stiffness.normal * divisor))
+        (bias, 1.0 / (h * spring.normal * divisor))
+    }
+
+    /// `C_t` of the spring in the tangent plane, which enters Coulomb's law by `V_t + C_t (r_t − r_t⁻)` in
+    /// place of `V_t`; `r_t⁻` is the impulse of the last step.
+    ///
+    /// The stretch ξ follows the motion of the points along each other less their slip s, `ξ' = ξ + h (V_t −
+    /// s)`, and its force acts at the end of the step, `r_t = −h k_t ξ'`. So the impulse of a step is the
+    /// stretch that it leaves, and with `C_t = 1 / (h² k_t)` slip is `s = V_t + C_t (r_t − r_t⁻)`: zero while
+    /// r_t is inside its disc, against r_t on its rim. It is the implicit Euler scheme, as `end` is along the
+    /// normal.
+    pub fn tangential(&self, spring: &Spring) -> f64 {
+        1.0 / (self.closing * self.closing * spring.tangential)
     }
 }
 
