@@ -283,7 +283,8 @@ impl Momentum {
         }
     }
 
-    fn begin_anew(&mut self) {
+    /// From here on as if nothing had been measured.
+    pub fn begin_anew(&mut self) {
         (self.age, self.least_since) = (0, f64::INFINITY);
         self.memory.iter_mut().for_each(Memory::stay);
     }

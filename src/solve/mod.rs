@@ -13,6 +13,7 @@ pub mod hub;
 mod kernel;
 pub mod problem;
 pub mod residual;
+mod scale;
 pub mod solver;
 pub mod sweep;
 pub mod team;

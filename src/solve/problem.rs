@@ -37,6 +37,14 @@ impl Twist {
         Self { linear: linear.into(), angular: angular.into(), ..Default::default() }
     }
 
+    /// `free + factor (self − free)`.
+    pub(super) fn take_from(&mut self, free: &Twist, factor: f64) {
+        for axis in 0..3 {
+            self.linear[axis] = free.linear[axis] + factor * (self.linear[axis] - free.linear[axis]);
+            self.angular[axis] = free.angular[axis] + factor * (self.angular[axis] - free.angular[axis]);
+        }
+    }
+
     /// All of it, padding included, as one register holds it.
     #[inline(always)]
     pub(super) fn numbers(&mut self) -> &mut Line {

@@ -7,6 +7,7 @@ use super::colour::Colours;
 use super::hub::Hub;
 use super::problem::{Problem, Twist};
 use super::residual::{Measure, Partial, Residual, Ruler};
+use super::scale::Scale;
 use super::sweep::{PARALLEL_BLOCKS, Sweep};
 use super::team::{self, Team};
 use decomposition::ExactSum;
@@ -200,6 +201,7 @@ fn sweep_until(
         Acceleration::Momentum => Between::Momentum(Box::new(Momentum::new())),
     };
     let mut ruler = Ruler::new(options.measure);
+    let mut scale = Scale::new();
     let (mut sweeps, mut measured, mut last) = (0, 0, None);
     loop {
         let mut residual = ruler.read(&sweep, interface);
@@ -226,6 +228,10 @@ fn sweep_until(
             sweep.start_again(problem, hub, interface);
             last = None;
             continue;
+        }
+        if scale.apply(&mut sweep, hub, sweeps, interface) {
+            between.begin_anew(&sweep);
+            last = None;
         }
         let regular = if measured < EARLY { options.check_every } else { 2 * options.check_every };
         let expected = expected_sweeps(last, (residual.natural_map, sweeps), options.tolerance);
@@ -256,6 +262,15 @@ enum Between {
 }
 
 impl Between {
+    /// All impulses have changed: nothing that was seen before holds.
+    fn begin_anew(&mut self, sweep: &Sweep) {
+        match self {
+            Between::Nothing => {}
+            Between::Gradient(gradient) => *gradient = ConjugateGradient::new(sweep),
+            Between::Momentum(momentum) => momentum.begin_anew(),
+        }
+    }
+
     /// An extrapolation, if asked for, and a sweep. Collective.
     fn sweep(&mut self, sweep: &mut Sweep, extrapolate: bool, interface: &mut dyn Interface) {
         match self {

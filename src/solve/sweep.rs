@@ -23,6 +23,8 @@ pub struct Sweep<'t> {
     blocks: Blocks,
     /// By line, and one void body at the end.
     pub(super) velocities: Vec<Twist>,
+    /// The same without any impulse.
+    free: Vec<Twist>,
     /// The contacts of machines: after the last colour.
     pub hub: HubSweep,
     visit: Visit,
@@ -63,6 +65,7 @@ impl<'t> Sweep<'t> {
             && problem.points.iter().all(|point| point.impulse[1..] == [0.0; 2]);
         let mut sweep = Self {
             blocks,
+            free: velocities.clone(),
             velocities,
             hub: HubSweep::new(hub),
             visit: match law {
@@ -100,7 +103,7 @@ impl<'t> Sweep<'t> {
 
     /// Begins again, from the starting impulses of the same problem.
     pub(super) fn start_again(&mut self, problem: &Problem, hub: &Hub, interface: &mut dyn Interface) {
-        self.velocities = by_line(&problem.free_velocity, &self.blocks.lines);
+        self.velocities.copy_from_slice(&self.free);
         self.blocks.set_points(problem);
         self.hub = HubSweep::new(hub);
         self.start(interface);
@@ -217,6 +220,34 @@ impl<'t> Sweep<'t> {
         };
         self.hub.measure(measure, &mut partial);
         partial
+    }
+
+    /// Adds `r · q̂` and `r · W r` of this rank's points: see [`scale`](super::scale).
+    pub(super) fn add_scale_terms(&self, sums: &mut [ExactSum; 2]) {
+        let Blocks { blocks, rows, stretches, weights, .. } = &self.blocks;
+        let rows = MeasuredRows { rows, stretches, weights };
+        let mut terms = Vec::with_capacity(blocks.len());
+        // SAFETY: slots and rows were made for these arrays.
+        unsafe { kernel::scale_all(blocks, &rows, &self.velocities, &self.free, &mut terms) };
+        for terms in &terms {
+            for (sum, term) in sums.iter_mut().zip(terms) {
+                term.0.into_iter().filter(|&term| term != 0.0).for_each(|term| sum.add(term));
+            }
+        }
+        self.hub.add_scale_terms(sums);
+    }
+
+    /// All impulses by a factor; velocities follow. `hub` is the one of this problem.
+    pub(super) fn take_by(&mut self, factor: f64, hub: &Hub) {
+        let lanes = F64x8::splat(factor);
+        for impulse in self.blocks.rows.iter_mut().flat_map(|row| &mut row.impulse) {
+            *impulse = *impulse * lanes;
+        }
+        let idle = self.blocks.idle;
+        for (twist, free) in self.velocities[..idle].iter_mut().zip(&self.free) {
+            twist.take_from(free, factor);
+        }
+        self.hub.take_by(factor, hub);
     }
 
     /// What a sweep reads and writes at least, if nothing stays in a cache: blocks, rows, and the velocities

@@ -393,10 +393,23 @@ impl<'a> Assembler<'a> {
         project_on_cone(local, self.law.friction).into()
     }
 
-    /// The last step's impulse at the same features, in the new frame.
+    /// The last step's impulse at the same features, in the new frame; where features are new, an equal share
+    /// of those that are gone.
     fn before(&self, feature: u32) -> Option<Vec3> {
-        let stored = self.old.iter().find(|stored| stored.feature == feature)?;
-        Some(Vec3::from_fn(|axis, _| self.frame[axis].dot(&stored.impulse)))
+        if self.old.is_empty() {
+            return None;
+        }
+        let same = self.old.iter().find(|stored| stored.feature == feature);
+        let impulse = same.map_or_else(|| self.share_of_gone(), |stored| stored.impulse);
+        Some(Vec3::from_fn(|axis, _| self.frame[axis].dot(&impulse)))
+    }
+
+    fn share_of_gone(&self) -> Vec3 {
+        let points = self.contact.points;
+        let is_gone = |stored: &&StoredImpulse| !points.iter().any(|point| point.feature == stored.feature);
+        let is_new = |point: &&ContactPoint| !self.old.iter().any(|stored| stored.feature == point.feature);
+        let gone: Vec3 = self.old.iter().filter(is_gone).map(|stored| stored.impulse).sum();
+        gone / points.iter().filter(is_new).count() as f64
     }
 
     fn kind(&self) -> Kind {

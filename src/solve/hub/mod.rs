@@ -173,6 +173,29 @@ impl HubSweep {
         }
     }
 
+    /// `r · q̂` and `r · W r`: see [`scale`](super::scale).
+    pub(super) fn add_scale_terms(&self, sums: &mut [ExactSum; 2]) {
+        for row in self.rows.iter().filter(|row| row.acts) {
+            let u = row.velocity_in_law(&self.velocities, &self.machine_velocities);
+            let slip = Vec3::new(row.friction * u.yz().norm(), 0.0, 0.0);
+            sums[0].add(row.impulse.dot(&(row.free + slip)));
+            sums[1].add(row.impulse.dot(&(u - row.free)));
+        }
+    }
+
+    /// All impulses by a factor; velocities follow.
+    pub(super) fn take_by(&mut self, factor: f64, hub: &Hub) {
+        self.rows.iter_mut().for_each(|row| row.impulse *= factor);
+        for (twist, (_, free)) in self.velocities.iter_mut().zip(&hub.bodies) {
+            twist.take_from(free, factor);
+        }
+        for (velocity, machine) in self.machine_velocities.iter_mut().zip(&hub.machines) {
+            for (velocity, free) in velocity.iter_mut().zip(&machine.free_velocity) {
+                *velocity = free + factor * (*velocity - free);
+            }
+        }
+    }
+
     /// The unknowns.
     pub(super) fn state(&self) -> HubState {
         HubState { own: self.memory(), velocities: self.velocities.clone() }

@@ -108,7 +108,7 @@ unsafe fn note_free_blocks<I: Isa<N>, const N: usize>(
 
 /// The velocities of both sides.
 #[inline(always)]
-unsafe fn motions<I: Isa<N>, const N: usize>(
+pub(super) unsafe fn motions<I: Isa<N>, const N: usize>(
     block: &Block,
     velocities: &[Twist],
     part: usize,

@@ -49,10 +49,12 @@ unsafe impl Sync for Shared {}
 
 mod measure;
 mod momentum;
+mod scale;
 
 pub use measure::{MeasuredRows, SharedWeights, Terms, add_rounded, measure_all, note_free_all};
 use momentum::visit_ahead;
 pub use momentum::{Ahead, extrapolate_velocities};
+pub use scale::scale_all;
 
 for_each_isa! {
     /// # Safety
