@@ -5,6 +5,7 @@ use breccia::commands::inspect::info::InfoArguments;
 use breccia::commands::report::ReportArguments;
 use breccia::commands::run::{Restart, parse_duration};
 use breccia::commands::solve::SolveArguments;
+use breccia::commands::spread::SpreadArguments;
 use breccia::lanes::Instructions;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
@@ -70,6 +71,7 @@ pub enum Task {
     Export(ExportArguments),
     Report(ReportArguments),
     Solve(SolveArguments),
+    Spread(SpreadArguments),
 }
 
 /// Runs a case.

@@ -123,6 +123,7 @@ fn main() -> ExitCode {
         Task::Export(arguments) => report(export(&arguments)),
         Task::Report(arguments) => report(story(&arguments)),
         Task::Solve(arguments) => ExitCode::from(breccia::commands::solve::run(&arguments)),
+        Task::Spread(arguments) => ExitCode::from(breccia::commands::spread::run(&arguments)),
     }
 }
 

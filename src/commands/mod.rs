@@ -1,6 +1,7 @@
-//! What the program does: `breccia run`, `solve`, `info`, `export` and `report`.
+//! What the program does: `breccia run`, `spread`, `solve`, `info`, `export` and `report`.
 
 pub mod inspect;
 pub mod report;
 pub mod run;
 pub mod solve;
+pub mod spread;

@@ -14,6 +14,7 @@ use crate::input::language::names::Names;
 use crate::input::language::reader::{Reader, TableReader};
 use crate::input::language::values::is_identifier;
 use crate::input::machine::build::{Surroundings, read_machines};
+use crate::input::results::{read_checkpoint, read_output};
 use crate::input::sections::CASE;
 use crate::scene::{Activation, Normal, Scheme, SpringAt, Stiffness};
 use std::collections::BTreeSet;
@@ -430,44 +431,6 @@ fn read_start(table: &TableReader, materials: &Names, users: &mut Users) -> Opti
         copies: copies?,
         spacing: spacing?,
     })
-}
-
-fn read_output(table: &TableReader, time_step: Option<f64>) -> Option<Output> {
-    let [interval, series_interval] = ["interval", "series_interval"].map(|key| {
-        let interval = table.number(key);
-        if let (Some(interval), Some(time_step)) = (interval, time_step)
-            && interval < time_step * (1.0 - 1e-9)
-        {
-            let message =
-                format!("found {interval} s, expected at least simulation.time_step, {time_step} s");
-            table.relation(key, message);
-        }
-        interval
-    });
-    let fields = table.field("fields").and_then(|field| field.choices());
-    let contacts = table.choice("contacts");
-    let spheres = table.choice("spheres");
-    let sphere_refinement = table.count("sphere_refinement");
-    let precision = table.choice("precision");
-    let compression = table.count("compression");
-    let on_write_error = table.choice("on_write_error");
-    Some(Output {
-        interval,
-        series_interval,
-        fields: fields?,
-        contacts: contacts?,
-        spheres: spheres?,
-        sphere_refinement: sphere_refinement?,
-        precision: precision?,
-        compression: compression?,
-        on_write_error: on_write_error?,
-    })
-}
-
-fn read_checkpoint(table: &TableReader) -> Option<Checkpoint> {
-    let steps = table.count("steps");
-    let (minutes, keep) = (table.number("minutes"), table.count("keep"));
-    Some(Checkpoint { steps, minutes: minutes?, keep: keep? })
 }
 
 fn read_decomposition(table: &TableReader) -> Option<Decomposition> {

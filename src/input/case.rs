@@ -255,6 +255,10 @@ pub struct Output {
     pub interval: Option<f64>,
     /// Between rows of the time series; every step if none.
     pub series_interval: Option<f64>,
+    /// Between estimates of the errors of forces; none are made if none.
+    pub force_check: Option<f64>,
+    /// Over which they are averaged there, s.
+    pub force_window: f64,
     pub fields: Vec<BodyField>,
     /// Not written if none.
     pub contacts: Option<ContactDrawing>,

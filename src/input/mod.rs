@@ -10,6 +10,7 @@ mod build;
 mod case;
 mod language;
 mod machine;
+mod results;
 mod sections;
 
 pub use crate::formula::{Motion, MotionState, VectorFormula};

@@ -457,6 +457,20 @@ static OUTPUT: Section = plain(
             "Time between rows of the time series (energies, sweeps, residual, forces on walls and tools).",
         ),
         key(
+            "force_check",
+            Kind::Number(Range::POSITIVE),
+            "s",
+            Optional("no estimates"),
+            "Time between estimates of the errors of all forces, by solving the next steps again to high accuracy (`force_errors.csv`).",
+        ),
+        key(
+            "force_window",
+            Kind::Number(Range::POSITIVE),
+            "s",
+            Default("0.01"),
+            "Time over which forces are averaged for these estimates; errors of single steps are given beside them.",
+        ),
+        key(
             "fields",
             Kind::Choices(BodyField::CHOICES),
             "",

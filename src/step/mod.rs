@@ -9,6 +9,7 @@ pub mod couple;
 pub mod integrate;
 pub mod machines;
 pub mod observe;
+mod overlap;
 pub mod reach;
 pub mod region;
 pub mod results;
@@ -18,6 +19,7 @@ mod start;
 #[cfg(test)]
 mod tests;
 pub mod timers;
+mod tried;
 mod view;
 pub mod world;
 
@@ -25,6 +27,7 @@ pub use crate::exchange::{DecompositionOptions, Dump};
 pub use account::Account;
 pub use machines::{Loads, Machines};
 pub use observe::Observation;
+pub use overlap::Overlap;
 pub use region::RegionMeasure;
 pub use results::ContactView;
 pub use timers::{Cost, Phase, Timers};
@@ -63,6 +66,8 @@ pub struct StepReport {
     /// Deepest overlap where contacts were found, m, ≥ 0; with a limit of penetration that at the end of the
     /// step.
     pub worst_penetration: f64,
+    /// Where contacts were found, by the sizes of bodies.
+    pub overlap: Overlap,
     /// Bodies that changed ranks.
     pub migrated: u64,
 }
@@ -136,6 +141,8 @@ pub struct Stepper<'c> {
     is_put_back: bool,
     /// Beyond which a step is not taken, m/s.
     speed_limit: Option<f64>,
+    /// The size of the smallest free body, m.
+    smallest: f64,
 }
 
 /// All that a step changes and the next ones depend on, of this rank: to try a step and take it back.
@@ -175,6 +182,7 @@ impl<'c> Stepper<'c> {
         halo::migrate(&mut scene, &partition, comm);
         Self {
             wall_impulses: vec![ExactSum::default(); 3 * scene.state.statics.len()],
+            smallest: overlap::smallest(&scene, comm),
             integrator: integrate::integrator(physics.scheme),
             coupling: Box::new(Monolithic),
             world: World { scene, machines, physics, account: Account::default() },
@@ -232,8 +240,9 @@ impl<'c> Stepper<'c> {
         let shifts = timers.time(Phase::Correct, territory.comm, || {
             correct::shifts(&mut contacts, &mut solved, &world.physics)
         });
-        let (solution, views) = (solved.solution, &mut self.contacts);
-        let results = timers.time(Phase::Finish, territory.comm, || contacts.finish(&solution, views));
+        let (solution, views, smallest) = (solved.solution, &mut self.contacts, self.smallest);
+        let results =
+            timers.time(Phase::Finish, territory.comm, || contacts.finish(&solution, views, smallest));
         let counts = results.counts;
         self.finish(&solution, results, &shifts)?; // (28), (30), (16), (20)
         let left = self.limit_overlap()?;
@@ -338,7 +347,7 @@ impl<'c> Stepper<'c> {
         let (comm, step) = (self.territory.comm, self.world.scene.state.step);
         let mut sums = [counts.manifolds as i64, counts.points as i64, migrated as i64];
         comm.sum_i64(&mut sums);
-        let mut deepest = [counts.deepest];
+        let mut deepest = [counts.deepest, counts.overlap.share];
         comm.max_f64(&mut deepest);
         StepReport {
             step,
@@ -350,6 +359,7 @@ impl<'c> Stepper<'c> {
             residual: solution.residual,
             converged: solution.converged,
             worst_penetration: left.unwrap_or(deepest[0]),
+            overlap: counts.overlap.among(deepest[1], comm),
             migrated: sums[2] as u64,
         }
     }

@@ -3,6 +3,7 @@
 
 use super::assemble::{HubContact, PointInfo, home};
 use super::contacts::ContactProblem;
+use super::overlap::Overlap;
 use crate::exchange::halo;
 use crate::geometry::Vec3;
 use crate::multibody::BodyImpulse;
@@ -45,12 +46,14 @@ pub struct Counts {
     pub colours: usize,
     /// Deepest overlap, m, ≥ 0.
     pub deepest: f64,
+    pub overlap: Overlap,
 }
 
 impl ContactProblem<'_> {
     /// Sends impulses to where they are kept, and writes the contacts of this rank into `views`, in place of
     /// those of the last step. Collective.
-    pub fn finish(self, solution: &Solution, views: &mut Vec<ContactView>) -> Results {
+    pub fn finish(self, solution: &Solution, views: &mut Vec<ContactView>, smallest: f64) -> Results {
+        let deepest = self.assembled.largest(|point| -point.gap);
         let hub_impulses = self.hubs.impulses_back(&solution.hub.impulses, self.comm);
         let own = self.world.scene.state.grains.len();
         let owner_of = |home: BodyId| {
@@ -69,11 +72,23 @@ impl ContactProblem<'_> {
                 manifolds: problem.manifolds.len() + hub.len(),
                 points: self.assembled.infos().count(),
                 colours: self.colours.count,
-                deepest: self.assembled.largest(|point| -point.gap),
+                deepest,
+                overlap: Overlap::of(&self, deepest, smallest),
             },
             inertia: self.view.inertia,
             free_velocity: self.view.free_velocity,
         }
+    }
+
+    /// The bodies of each contact of this rank and its deepest overlap, m, where there is one.
+    pub(super) fn overlaps(&self) -> impl Iterator<Item = ([&Body; 2], f64)> {
+        let problem = &self.assembled.problem;
+        let deepest = |infos: &[PointInfo]| infos.iter().map(|info| -info.gap).fold(0.0, f64::max);
+        let grains = problem.manifolds.iter().enumerate().map(move |(index, manifold)| {
+            (self.bodies(manifold.slots), deepest(&self.assembled.points[problem.points_of(index)]))
+        });
+        let hubs = self.assembled.hub.iter().map(move |hub| (self.bodies(hub.slots), deepest(&hub.infos)));
+        grains.chain(hubs).filter(|(_, overlap)| *overlap > 0.0)
     }
 
     fn bodies(&self, slots: [u32; 2]) -> [&Body; 2] {

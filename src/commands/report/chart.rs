@@ -2,6 +2,7 @@
 //! beginnings of its names.
 
 use crate::commands::inspect::text_table::TextTable;
+use crate::commands::run::ForceError;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
@@ -35,6 +36,8 @@ pub struct Chart {
     pub lines: Vec<Line>,
     /// A level to compare with, and what it is.
     pub level: Option<(f64, String)>,
+    /// How far the lines may be from the truth, up and down; 0 if nobody has asked.
+    pub band: f64,
     pub place: Place,
 }
 
@@ -50,6 +53,7 @@ impl Chart {
             x: x.to_vec(),
             lines,
             level: None,
+            band: 0.0,
             place: Place::Main,
         }
     }
@@ -76,6 +80,7 @@ impl Chart {
         {
             self.unit = format!("{prefix}{}", self.unit);
             self.lines.iter_mut().flat_map(|line| &mut line.y).for_each(|y| *y *= factor);
+            self.band *= factor;
             if let Some((level, _)) = &mut self.level {
                 *level *= factor;
             }
@@ -99,8 +104,8 @@ fn line(name: &str, y: &[f64]) -> Line {
     Line { name: name.into(), y: y.to_vec() }
 }
 
-/// Charts of `series.csv`. `tolerance` is the solver's, if known.
-pub fn of_series(table: &TextTable, tolerance: Option<f64>) -> Vec<Chart> {
+/// Charts of `series.csv`. `tolerance` is the solver's, if known, `errors` are those of forces that were checked.
+pub fn of_series(table: &TextTable, tolerance: Option<f64>, errors: &[ForceError]) -> Vec<Chart> {
     let Some(time) = table.column("time") else { return Vec::new() };
     let mut used = vec!["step", "time", "converged", "manifolds"];
     let mut charts = Vec::new();
@@ -153,7 +158,7 @@ pub fn of_series(table: &TextTable, tolerance: Option<f64>) -> Vec<Chart> {
         order.iter().position(|title| *title == chart.title)
     });
     charts.extend(regions(table, time));
-    charts.extend(forces(table, time));
+    charts.extend(forces(table, time, errors));
     let shown =
         |name: &str| used.contains(&name) || name.starts_with("force/") || name.starts_with("region/");
     charts.extend(others(table, time, "", shown));
@@ -195,7 +200,7 @@ fn regions(table: &TextTable, time: &[f64]) -> Vec<Chart> {
 }
 
 /// `force/NAME/{x,y,z}`: the magnitudes of all in one chart, and one chart for each.
-fn forces(table: &TextTable, time: &[f64]) -> Vec<Chart> {
+fn forces(table: &TextTable, time: &[f64], errors: &[ForceError]) -> Vec<Chart> {
     let named = table.names.iter().filter_map(|name| name.strip_prefix("force/")?.strip_suffix("/x"));
     let mut magnitudes = Vec::new();
     let mut charts = Vec::new();
@@ -205,7 +210,15 @@ fn forces(table: &TextTable, time: &[f64]) -> Vec<Chart> {
         let length = |k: usize| (x[k] * x[k] + y[k] * y[k] + z[k] * z[k]).sqrt();
         magnitudes.push(Line { name: name.into(), y: (0..time.len()).map(length).collect() });
         let lines = [("x", x), ("y", y), ("z", z)].map(|(axis, y)| Line { name: axis.into(), y }).to_vec();
-        let mut chart = Chart::new(&format!("Force on {name}"), "N", time, lines).scaled();
+        let mut chart = Chart::new(&format!("Force on {name}"), "N", time, lines);
+        if let Some(error) = errors.iter().find(|error| error.name.strip_prefix("force/") == Some(name)) {
+            chart.band = error.step_error;
+            chart.note = format!(
+                "The band: 95 % of {} steps that were solved again to high accuracy lie within it.",
+                error.checks
+            );
+        }
+        let mut chart = chart.scaled();
         chart.place = Place::Forces;
         charts.push(chart);
     }
@@ -287,7 +300,7 @@ mod tests {
     fn every_column_of_a_series_is_in_some_chart() {
         let text = "step,time,contact_points,sweeps,converged,residual,worst_penetration,kinetic_energy,potential_energy,momentum/x,momentum/y,\
                     force/a wall/x,force/a wall/y,force/a wall/z,strange\n1,0.1,3,4,1,1e-4,2e-5,1,-5,1,2,3,4,12,7\n2,0.2,3,4,1,1e-4,2e-5,2,-9,1,2,0,0,0,7\n";
-        let charts = of_series(&table(text), Some(1e-3));
+        let charts = of_series(&table(text), Some(1e-3), &[]);
         let titles: Vec<&str> = charts.iter().map(|chart| chart.title.as_str()).collect();
         let expected = [
             "Energy balance",
@@ -311,7 +324,7 @@ mod tests {
         assert_eq!(charts[5].level, Some((1e-3, "tolerance".into())));
         assert_eq!(charts[6].lines[0].y, [13.0, 0.0]);
         assert_eq!(charts[7].id, "force-on-a-wall");
-        assert!(of_series(&table("a,b\n1,2\n"), None).is_empty());
+        assert!(of_series(&table("a,b\n1,2\n"), None, &[]).is_empty());
     }
 
     #[test]

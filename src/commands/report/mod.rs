@@ -142,7 +142,10 @@ fn gather(directory: &Path, page: &Path) -> Result<Material, InspectError> {
 }
 
 fn charts(run: &Run) -> Vec<Chart> {
-    let mut charts = run.series.as_ref().map_or(Vec::new(), |table| chart::of_series(table, run.tolerance()));
+    let mut charts = run
+        .series
+        .as_ref()
+        .map_or(Vec::new(), |table| chart::of_series(table, run.tolerance(), &run.force_errors()));
     charts.extend(run.tables.iter().flat_map(|(name, table)| chart::of_table(name, table)));
     charts.extend(gradings(run));
     charts.retain(|chart| !chart.is_empty());

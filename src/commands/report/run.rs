@@ -3,6 +3,7 @@
 use crate::commands::inspect::InspectError;
 use crate::commands::inspect::poses::newest_state;
 use crate::commands::inspect::text_table::TextTable;
+use crate::commands::run::ForceError;
 use crate::geometry::Vec3;
 use crate::output::reader::FrameFile;
 use serde_json::Value;
@@ -69,6 +70,12 @@ impl Run {
 
     fn has(&self, name: &str) -> bool {
         self.files.iter().any(|(own, _)| own == name)
+    }
+
+    /// How well forces are known; nothing if they were not checked.
+    pub fn force_errors(&self) -> Vec<ForceError> {
+        let table = self.tables.iter().find(|(stem, _)| stem == "force_errors");
+        table.map_or(Vec::new(), |(_, table)| ForceError::of_table(table))
     }
 
     fn read_summary(&mut self) {

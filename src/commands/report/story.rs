@@ -2,6 +2,7 @@
 
 use super::run::{Run, duration};
 use super::svg::number;
+use crate::commands::run::WORRYING;
 
 /// How the run ended, for the eye.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +67,17 @@ fn verdict(run: &Run) -> (Mood, String) {
         0.0 => "no steps were made".to_string(),
         missed => format!("{} of {} steps missed the tolerance", grouped(missed), grouped(steps)),
     };
-    let good = if missed == 0.0 { Mood::Good } else { Mood::Careful };
+    let overlap = run.number("worst_overlap_share").unwrap_or(0.0);
+    let deep = overlap > WORRYING;
+    let all_met = match deep {
+        true => format!(
+            "{all_met}; overlaps of up to {:.0} % of the size of a body, in {} steps more than a tenth",
+            100.0 * overlap,
+            grouped(run.number("overlapping_steps").unwrap_or(0.0))
+        ),
+        false => all_met,
+    };
+    let good = if missed == 0.0 && !deep { Mood::Good } else { Mood::Careful };
     match run.word("status") {
         Some("finished") => (good, format!("Finished; {all_met}")),
         Some("stopped") => (Mood::Careful, format!("Stopped before its end; {all_met}")),

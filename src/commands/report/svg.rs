@@ -180,6 +180,10 @@ pub fn plot(chart: &Chart) -> (String, Value) {
     let mut lines = Vec::new();
     for (k, line) in chart.lines.iter().enumerate() {
         let kept = thinned(&line.y);
+        if chart.band > 0.0 {
+            let edge = band(chart, &line.y, &kept, &across, &upward);
+            let _ = write!(text, "<polygon class=\"band l{}\" points=\"{edge}\"/>", k % 8);
+        }
         let _ = write!(
             text,
             "<path class=\"line l{}\" d=\"{}\"/>",
@@ -211,6 +215,23 @@ fn decade(value: f64) -> String {
         -2..=3 => number(value),
         _ => format!("10<tspan dy=\"-5\" font-size=\"8\">{power}</tspan>"),
     }
+}
+
+/// There along the upper edge of a line's band and back along the lower one.
+fn band(
+    chart: &Chart,
+    y: &[f64],
+    kept: &[usize],
+    across: &dyn Fn(f64) -> Option<f64>,
+    upward: &dyn Fn(f64) -> Option<f64>,
+) -> String {
+    let point = |k: usize, by: f64| {
+        let (x, y) = (across(chart.x[k])?, upward(y[k] + by)?);
+        Some(format!("{x:.1},{y:.1}"))
+    };
+    let there = kept.iter().filter_map(|&k| point(k, chart.band));
+    let back = kept.iter().rev().filter_map(|&k| point(k, -chart.band));
+    there.chain(back).collect::<Vec<String>>().join(" ")
 }
 
 fn path(
@@ -269,6 +290,7 @@ pub fn file(chart: &Chart) -> String {
 
 const STYLE: &str = ".paper{fill:#fff}text{font-family:system-ui,sans-serif}.title{font-size:15px;font-weight:600;fill:#222}\
 .tick{font-size:11px;fill:#666}.grid{stroke:#e6e4df}.axis{stroke:#999}.level{stroke:#888;stroke-dasharray:5 4}\
+.band{fill-opacity:.18;stroke:none!important}.band.l0{fill:#2a6fb0}.band.l1{fill:#d0682a}.band.l2{fill:#3b8a5a}\
 .line{fill:none;stroke-width:1.5;stroke-linejoin:round;stroke-linecap:round}.l0{stroke:#2a6fb0}.l1{stroke:#d0682a}.l2{stroke:#3b8a5a}.l3{stroke:#a5437c}\
 .l4{stroke:#7565b0}.l5{stroke:#8b7d2f}.l6{stroke:#3596a5}.l7{stroke:#b0443a}";
 
@@ -288,6 +310,7 @@ mod tests {
             x,
             lines: vec![Line { name: "y".into(), y }],
             level: None,
+            band: 0.0,
             place: Place::Main,
         }
     }

@@ -139,7 +139,10 @@ pub(super) fn account(
     }
     let memory = summary.peak_memory.iter().max().copied().unwrap_or(0);
     log.say(&format!("memory: {} at most on a rank", size(memory)));
-    if let Some(warning) = statistics.warning() {
+    if let Some(forces) = super::force_check::sentence(&summary.force_errors) {
+        log.say(&forces);
+    }
+    for warning in statistics.warnings() {
         log.say(&format!("warning: {warning}"));
     }
     if let Some(digest) = &summary.digest {

@@ -7,13 +7,13 @@ use super::contents::{
 use super::error::{RunError, agree};
 use super::progress::Log;
 use super::restart::LISTING;
-use super::series::{Layout, Moment, SeriesTable};
+use super::series::{ForceTable, Layout, Moment, SeriesTable};
 use super::statistics::Statistics;
 use crate::geometry::{Aabb, Vec3};
 use crate::input::{Case, Listing};
 use crate::output::{
-    BodyFile, ContactFile, ContactRow, Image, OutputError, Series, SeriesPosition, StateFile, StateHeader,
-    write_checkpoint,
+    BodyFile, Column, ContactFile, ContactRow, Image, OutputError, Series, SeriesPosition, StateFile,
+    StateHeader, write_checkpoint,
 };
 use crate::scene::Scene;
 use crate::setup::{AchievedGrading, GRADINGS};
@@ -26,31 +26,33 @@ use std::path::{Path, PathBuf};
 const SERIES_BATCH: usize = 256;
 
 /// All files that a run may write, beside `checkpoints/`, in the order of interest.
-pub const NAMES: [&str; 8] = [
+pub const NAMES: [&str; 10] = [
     "bodies.vtkhdf",
     "contacts.vtkhdf",
     "series.csv",
     "series.h5",
     "machines.csv",
     "machines.h5",
+    "force_errors.csv",
+    "force_errors.h5",
     "final.h5",
     "summary.json",
 ];
 
 /// Something is due whenever a multiple of an interval of simulated time has been reached or passed.
 #[derive(Clone, Copy, Debug)]
-struct Schedule {
+pub(super) struct Schedule {
     /// Steps per interval; not an integer if the interval is no multiple of the time step.
     steps: f64,
 }
 
 impl Schedule {
     /// Every step if there is no interval.
-    fn new(interval: Option<f64>, time_step: f64) -> Self {
+    pub fn new(interval: Option<f64>, time_step: f64) -> Self {
         Self { steps: interval.map_or(1.0, |interval| (interval / time_step).max(1.0)) }
     }
 
-    fn is_due(&self, step: u64) -> bool {
+    pub fn is_due(&self, step: u64) -> bool {
         // Rounding must not shift a picture by a step: hence 1e-9 of an interval.
         let reached = |step: u64| (step as f64 / self.steps + 1e-9).floor();
         step == 0 || reached(step) > reached(step - 1)
@@ -65,6 +67,8 @@ pub(super) struct Files<'c> {
     series: Recorded,
     /// None without machines.
     machines: Option<Recorded>,
+    /// None unless forces are checked.
+    forces: Option<Forces>,
     pictures: Schedule,
     rows: Schedule,
     /// The step that the last picture shows.
@@ -102,6 +106,13 @@ struct Written {
     contacts: Option<ContactFile>,
     series: Recorded,
     machines: Option<Recorded>,
+    forces: Option<Forces>,
+}
+
+/// The errors of forces, and which forces there are.
+struct Forces {
+    table: ForceTable,
+    file: Series,
 }
 
 /// A time series with its columns.
@@ -120,6 +131,9 @@ impl Recorded {
 const POSITION: &str = "position";
 const STATISTICS: &str = "statistics";
 const ENERGY: &str = "energy";
+/// Where the errors of forces stood.
+const FORCE_ERRORS: &str = "force errors";
+pub(super) const FORCE_ERRORS_FILE: &str = "force_errors.csv";
 const BODIES: &str = "bodies.vtkhdf";
 const CONTACTS: &str = "contacts.vtkhdf";
 
@@ -165,7 +179,13 @@ impl<'c> Files<'c> {
         let series = create("series.h5", SeriesTable::scene(&layout))?;
         let machines =
             SeriesTable::machines(&layout).map(|table| create("machines.h5", table)).transpose()?;
-        let written = Written { bodies, contacts, series, machines };
+        let forces = case.output.force_check.map(|_| {
+            let table = ForceTable::new(&layout);
+            let path = directory.join(FORCE_ERRORS_FILE).with_extension("h5");
+            let file = Series::create(&path, comm, table.columns(), SERIES_BATCH)?;
+            Ok::<_, OutputError>(Forces { table, file })
+        });
+        let written = Written { bodies, contacts, series, machines, forces: forces.transpose()? };
         Ok(Self::with(directory, case, comm, written, domain))
     }
 
@@ -177,7 +197,7 @@ impl<'c> Files<'c> {
         domain: Option<Aabb>,
     ) -> Self {
         let (output, time_step) = (&case.output, case.simulation.time_step);
-        let Written { bodies, contacts, series, machines } = written;
+        let Written { bodies, contacts, series, machines, forces } = written;
         Self {
             directory: directory.to_path_buf(),
             comm,
@@ -185,6 +205,7 @@ impl<'c> Files<'c> {
             contacts,
             series,
             machines,
+            forces,
             pictures: Schedule::new(output.interval, time_step),
             rows: Schedule::new(output.series_interval, time_step),
             pictured: None,
@@ -228,21 +249,32 @@ impl<'c> Files<'c> {
             })?),
         };
         let layout = Layout { case, scene, machines };
-        let mut series = |name: &str, table: SeriesTable, position: Option<SeriesPosition>| {
-            let file = old.continued(name, Ok(Some(())), |path, is_old| {
-                let (path, columns) = (path.with_extension("h5"), table.columns());
+        let mut continued = |name: &str, columns: Vec<Column>, position: Option<SeriesPosition>| {
+            old.continued(name, Ok(Some(())), |path, is_old| {
+                let (path, columns) = (path.with_extension("h5"), columns.clone());
                 match is_old {
                     true => Series::resume(&path, comm, columns, SERIES_BATCH, position),
                     false => Series::create(&path, comm, columns, SERIES_BATCH),
                 }
-            })?;
+            })
+        };
+        let forces = case.output.force_check.map(|_| {
+            let position =
+                state.attachment(FORCE_ERRORS)?.and_then(|bytes| postcard::from_bytes(&bytes).ok());
+            let table = ForceTable::new(&layout);
+            let file = continued(FORCE_ERRORS_FILE, table.columns(), position)?;
+            Ok::<_, RunError>(Forces { table, file })
+        });
+        let forces = forces.transpose()?;
+        let mut series = |name: &str, table: SeriesTable, position: Option<SeriesPosition>| {
+            let file = continued(name, table.columns(), position)?;
             Ok::<_, RunError>(Recorded { table, file })
         };
         let machines = SeriesTable::machines(&layout)
             .map(|table| series("machines.csv", table, position.machines))
             .transpose()?;
         let series = series("series.csv", SeriesTable::scene(&layout), position.series)?;
-        let written = Written { bodies, contacts, series, machines };
+        let written = Written { bodies, contacts, series, machines, forces };
         let files = Self::with(directory, case, comm, written, domain);
         let pictured = if at_end { Some(state.header().step) } else { position.pictured };
         Ok(Self { pictured, ..files })
@@ -265,9 +297,20 @@ impl<'c> Files<'c> {
         self.machines.as_mut().map_or(Ok(()), |series| series.add_row(&moment))
     }
 
+    /// The forces that are checked; none if none are.
+    pub fn force_table(&self) -> Option<&ForceTable> {
+        self.forces.as_ref().map(|forces| &forces.table)
+    }
+
+    /// Not collective, as `add_row`.
+    pub fn add_force_row(&mut self, row: &[f64]) -> Result<(), OutputError> {
+        self.forces.as_mut().map_or(Ok(()), |forces| forces.file.append(row))
+    }
+
     /// Not collective, as `add_row`: brings waiting rows to the files, where readers find them.
     pub fn flush_rows(&mut self) -> Result<(), OutputError> {
         self.series.file.flush()?;
+        self.forces.as_mut().map_or(Ok(()), |forces| forces.file.flush())?;
         self.machines.as_mut().map_or(Ok(()), |series| series.file.flush())
     }
 
@@ -309,6 +352,8 @@ impl<'c> Files<'c> {
         let series = agree(self.comm, self.series.file.position().map_err(RunError::from))?;
         let machines = self.machines.as_mut().map_or(Ok(None), |series| series.file.position());
         let machines = agree(self.comm, machines.map_err(RunError::from))?;
+        let forces = self.forces.as_mut().map_or(Ok(None), |forces| forces.file.position());
+        let forces = agree(self.comm, forces.map_err(RunError::from))?;
         let now = self.frames()?;
         let frames = match before {
             Some(before) => before,
@@ -325,6 +370,9 @@ impl<'c> Files<'c> {
             let position = Position { pictured, domain, series, machines };
             // Writing to memory cannot fail.
             attachments.push((POSITION.into(), postcard::to_allocvec(&position).unwrap_or_default()));
+            if let Some(position) = forces {
+                attachments.push((FORCE_ERRORS.into(), postcard::to_allocvec(&position).unwrap_or_default()));
+            }
             attachments.push((STATISTICS.into(), account.statistics.encode()));
             attachments.push((ENERGY.into(), energy));
             let listing = serde_json::to_vec(account.listing).unwrap_or_default();
@@ -401,7 +449,8 @@ impl<'c> Files<'c> {
         let bodies = self.bodies.map_or(Ok(()), BodyFile::close);
         let contacts = self.contacts.map_or(Ok(()), ContactFile::close);
         let machines = self.machines.map_or(Ok(()), |series| series.file.close());
-        bodies.and(contacts).and(self.series.file.close()).and(machines)
+        let forces = self.forces.map_or(Ok(()), |forces| forces.file.close());
+        bodies.and(contacts).and(self.series.file.close()).and(machines).and(forces)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::error::RunError;
 use super::restart::Found;
+use super::statistics::WORRYING;
 use super::{Options, Run, files};
 use crate::geometry::{Aabb, Vec3};
 use crate::input::Case;
@@ -205,10 +206,28 @@ impl Run<'_> {
         }
     }
 
+    /// Says once which bodies overlap much. Collective.
+    pub(super) fn name_overlap(&mut self, report: &StepReport) {
+        let Some(bodies) = report.overlap.bodies.filter(|_| report.overlap.share > WORRYING) else { return };
+        if std::mem::replace(&mut self.overlap_is_known, true) {
+            return;
+        }
+        let [a, b] = bodies.map(|body| self.describe_body(body));
+        let share = 100.0 * report.overlap.share;
+        self.log.say(&format!(
+            "warning: step {}: {a} and {b} overlap by {share:.0} % of the size of the smaller one. In an impact a lower solver.tolerance and \
+             a smaller time step help. Where a prescribed motion drives into a jam there is no rigid solution, and its force means nothing: an actuator \
+             with a limited force lets it stop, and stiffness in [[contact]] lets stones give way",
+            report.step
+        ));
+    }
+
     /// The body's own rank knows its group; the others describe it by its id alone, and only rank 0 is heard.
     /// So all ask.
     fn describe_body(&self, id: BodyId) -> String {
-        let own = self.stepper.scene().state.grains.iter().find(|body| body.id == id);
+        let state = &self.stepper.scene().state;
+        let mut bodies = state.grains.iter().chain(&state.statics).chain(&state.machine_bodies);
+        let own = bodies.find(|body| body.id == id);
         let described = own.map(|body| self.inventory.describe(body.id, body.group)).unwrap_or_default();
         let all = self.comm.all_gather(described.as_bytes());
         let name = all.iter().find(|name| !name.is_empty());

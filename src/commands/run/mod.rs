@@ -6,6 +6,7 @@ mod describe;
 pub mod dump;
 mod error;
 mod files;
+mod force_check;
 mod guard;
 mod job;
 mod launch;
@@ -22,6 +23,7 @@ mod time_limit;
 pub use describe::describe;
 pub use error::RunError;
 pub use files::NAMES as FILE_NAMES;
+pub use force_check::ForceError;
 pub use job::{Job, default_directory, run_case};
 pub use launch::{lonely, unlinked};
 pub use phases::{PhaseTable, PhaseTime};
@@ -29,7 +31,7 @@ pub use progress::Log;
 pub use restart::{Found, Restart, find};
 pub use series::series_markdown;
 pub use signals::Signal;
-pub use statistics::{Spread, Statistics, Worst};
+pub use statistics::{Spread, Statistics, WORRYING, Worst};
 pub use summary::{Identity, Status, Summary};
 pub use time_limit::parse_duration;
 
@@ -38,7 +40,8 @@ use crate::setup::{Inventory, Setup};
 use crate::step::{Cost, Observation, StepError, StepReport, Stepper};
 use decomposition::{Comm, watch};
 use error::agree;
-use files::{Account, Files, Frames, OldFiles};
+use files::{Account, FORCE_ERRORS_FILE, Files, Frames, OldFiles};
+use force_check::ForceChecks;
 use guard::Bounds;
 use progress::Progress;
 use std::path::{Path, PathBuf};
@@ -169,7 +172,9 @@ pub fn run(
         statistics: statistics.unwrap_or_default(),
         observed: None,
         bounds,
+        checks: ForceChecks::new(case),
         row_failure: None,
+        overlap_is_known: false,
         rows_wait: false,
         saved: Instant::now(),
         limit: TimeLimit::new(options.ends_by),
@@ -307,7 +312,10 @@ struct Run<'a> {
     /// Of the step that has just been made, once somebody has asked.
     observed: Option<Observation>,
     bounds: Bounds,
+    checks: Option<ForceChecks>,
     row_failure: Option<RunError>,
+    /// A large overlap has been said.
+    overlap_is_known: bool,
     /// Rows could not be written, and it has been said.
     rows_wait: bool,
     /// When the last checkpoint was written.
@@ -353,11 +361,14 @@ impl Run<'_> {
             not_converged: statistics.not_converged,
             migrated: statistics.migrated,
             worst_penetration: statistics.penetration(),
+            worst_overlap_share: statistics.overlap(),
+            overlapping_steps: statistics.overlapping(),
             kinetic_energy: observed.kinetic_energy,
             potential_energy: observed.potential_energy,
             machine_energies: observed.machines,
             work: observed.work,
             energy_balance: observed.balance,
+            force_errors: force_check::read(&options.directory.join(FORCE_ERRORS_FILE)),
             seconds_setup,
             seconds_steps: seconds_steps[0],
             seconds_total: table.total,
@@ -381,6 +392,7 @@ impl Run<'_> {
             self.add_picture()?;
         }
         while self.stepper.scene().state.step < self.last_step {
+            self.check_forces()?;
             let step = self.stepper.scene().state.step + 1;
             if self.options.dump_problems.contains(&step) {
                 self.stepper.keep_problem();
@@ -399,6 +411,7 @@ impl Run<'_> {
                 }
             }
             self.statistics.add(&report);
+            self.name_overlap(&report);
             self.observed = None;
             let verdict = self.agree_on_step(&report);
             self.guard_energy(&report)?;

@@ -3,6 +3,9 @@
 use crate::step::StepReport;
 use serde::{Deserialize, Serialize};
 
+/// An overlap by the size of the smaller body that no packing of rigid bodies has.
+pub const WORRYING: f64 = 0.1;
+
 /// Over the steps made so far, those before a restart included.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Statistics {
@@ -19,6 +22,9 @@ pub struct Statistics {
     worst_residual: f64,
     deepest: f64,
     last: Last,
+    /// Deepest overlap by the size of the smaller body, and steps in which it was [`WORRYING`].
+    worst_overlap: f64,
+    overlapping: u64,
     /// Of `visits`, those before this process took over.
     #[serde(skip)]
     earlier_visits: f64,
@@ -59,6 +65,8 @@ impl Statistics {
         self.migrated += report.migrated;
         self.worst_residual = self.worst_residual.max(report.residual.natural_map);
         self.deepest = self.deepest.max(report.worst_penetration);
+        self.worst_overlap = self.worst_overlap.max(report.overlap.share);
+        self.overlapping += u64::from(report.overlap.share > WORRYING);
         self.last = Last {
             contact_points: report.contact_points,
             sweeps,
@@ -75,7 +83,10 @@ impl Statistics {
 
     /// What was known at the checkpoint from which a run continues.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let statistics: Statistics = postcard::from_bytes(bytes).ok()?;
+        // Checkpoints of programs that did not compare overlaps with sizes end before these numbers.
+        let older = [bytes, &[0; 9]].concat();
+        let statistics: Statistics =
+            postcard::from_bytes(bytes).or_else(|_| postcard::from_bytes(&older)).ok()?;
         Some(Statistics { earlier_visits: statistics.visits, ..statistics })
     }
 
@@ -98,6 +109,16 @@ impl Statistics {
         Worst { last: self.last.penetration, max: self.deepest }
     }
 
+    /// The deepest overlap by the size of the smaller body.
+    pub fn overlap(&self) -> f64 {
+        self.worst_overlap
+    }
+
+    /// Steps in which it was [`WORRYING`].
+    pub fn overlapping(&self) -> u64 {
+        self.overlapping
+    }
+
     /// Nanoseconds for one visit of one contact point, if `seconds` went into the sweeps of this process;
     /// none if it had no contact.
     pub fn nanoseconds_per_visit(&self, seconds: f64) -> Option<f64> {
@@ -105,8 +126,23 @@ impl Statistics {
         (visits > 0.0).then(|| 1e9 * seconds / visits)
     }
 
+    /// Sentences about what an engineer should know before believing a force.
+    pub fn warnings(&self) -> impl Iterator<Item = String> {
+        let overlap = (self.worst_overlap > WORRYING).then(|| {
+            format!(
+                "overlaps were above {:.0} % of the size of a body in {} of {} steps, {:.0} % at most: contact problems there are solved too \
+                 loosely, or a prescribed motion drives into a jam that has no rigid solution; forces of these steps are not to be relied on",
+                100.0 * WORRYING,
+                self.overlapping,
+                self.steps,
+                100.0 * self.worst_overlap
+            )
+        });
+        self.missed().into_iter().chain(overlap)
+    }
+
     /// A sentence if some steps did not reach the tolerance.
-    pub fn warning(&self) -> Option<String> {
+    fn missed(&self) -> Option<String> {
         (self.not_converged > 0).then(|| {
             format!(
                 "{} of {} steps did not reach the tolerance of the solver (worst residual {:.1e}); \
@@ -147,9 +183,9 @@ mod tests {
         let resumed = Statistics::decode(&statistics.encode()).expect("what was encoded");
         assert_eq!((resumed.steps, resumed.sweeps()), (3, statistics.sweeps()));
         assert_eq!(resumed.nanoseconds_per_visit(1.0), None);
-        let warning = statistics.warning().expect("one step failed");
+        let warning = statistics.missed().expect("one step failed");
         assert!(warning.starts_with("1 of 3 steps") && warning.contains("3.0e-4"), "{warning}");
-        assert_eq!(Statistics::default().warning(), None);
+        assert_eq!(Statistics::default().warnings().count(), 0);
         assert_eq!(Statistics::default().nanoseconds_per_visit(1.0), None);
     }
 }

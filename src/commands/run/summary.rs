@@ -1,6 +1,7 @@
 //! `summary.json`: what scripts need to know about a run.
 
 use super::error::{RunError, agree};
+use super::force_check::ForceError;
 use super::phases::PhaseTime;
 use super::statistics::{Spread, Worst};
 use crate::setup::{AchievedGrading, Group};
@@ -58,6 +59,10 @@ pub struct Summary {
     pub migrated: u64,
     /// m.
     pub worst_penetration: Worst,
+    /// Deepest overlap by the size of the smaller body.
+    pub worst_overlap_share: f64,
+    /// Steps in which that was above a tenth.
+    pub overlapping_steps: u64,
     /// J, at the end.
     pub kinetic_energy: f64,
     pub potential_energy: f64,
@@ -67,6 +72,8 @@ pub struct Summary {
     pub work: [f64; 3],
     /// J: what is left of the energy at the start and the work since; contacts take it up.
     pub energy_balance: f64,
+    /// How well forces are known, if they were checked.
+    pub force_errors: Vec<ForceError>,
     /// s, slowest rank.
     pub seconds_setup: f64,
     /// Of the steps alone, without output.

@@ -3,6 +3,7 @@
 mod profile;
 mod table;
 
+use crate::geometry::random::Random;
 use crate::output::fclib::{FclibSolution, read_fclib, write_fclib_solution};
 use crate::solve::assembled::{Budget, ContactSystem, Method, Outcome, solve};
 use crate::words::Choose;
@@ -43,6 +44,10 @@ pub struct SolveArguments {
     /// Begins from the first of /guesses, where a file has one, instead of from zero.
     #[arg(long)]
     pub from_guess: bool,
+    /// Solves each problem once more from impulses of its own, and says how far the two answers differ: contact
+    /// forces of rigid bodies are often not unique, what they do to the bodies mostly is.
+    #[arg(long, conflicts_with = "profile")]
+    pub unique: bool,
     /// Prints JSON: a list with one object for each file.
     #[arg(long)]
     pub json: bool,
@@ -90,8 +95,20 @@ pub struct Solved {
     pub seconds: f64,
     /// For W from M and H; nearly none for a local problem.
     pub seconds_assembly: f64,
+    /// If it was asked for.
+    pub other_start: Option<OtherStart>,
     /// Of `seconds`; none without sweeps.
     pub nanoseconds_per_sweep_and_contact: Option<f64>,
+}
+
+/// A solution from another start, beside the first.
+#[derive(Clone, Debug, Serialize)]
+pub struct OtherStart {
+    pub converged: bool,
+    pub error: f64,
+    /// ‖r' − r‖ by the larger of the two, and the same of relative velocities.
+    pub impulses_differ_by: f64,
+    pub velocities_differ_by: f64,
 }
 
 /// Not solved to the tolerance.
@@ -149,6 +166,7 @@ fn solve_file(path: &Path, method: Method, arguments: &SolveArguments) -> Result
     let begun = processor_seconds();
     let outcome = solve(&system, method, budget, start.as_deref());
     let seconds = processor_seconds() - begun;
+    let other_start = arguments.unique.then(|| from_other_start(&system, method, budget, &outcome));
     if arguments.write_solution {
         let solution = solution(problem, &system, &outcome).map_err(wrong)?;
         write_fclib_solution(path, &solution).map_err(|error| error.to_string())?;
@@ -165,8 +183,36 @@ fn solve_file(path: &Path, method: Method, arguments: &SolveArguments) -> Result
         newton_steps: outcome.newton_steps,
         seconds,
         seconds_assembly,
+        other_start,
         nanoseconds_per_sweep_and_contact: (visits > 0.0).then(|| seconds * 1e9 / visits),
     })
+}
+
+/// Solves from normal impulses between zero and twice the mean of those found.
+fn from_other_start(system: &ContactSystem, method: Method, budget: Budget, found: &Outcome) -> OtherStart {
+    let count = found.impulses.len().max(1) as f64;
+    let mean = found.impulses.iter().map(|impulse| impulse[0]).sum::<f64>() / count;
+    let mut random = Random::new(1, 0);
+    let start: Vec<[f64; 3]> =
+        found.impulses.iter().map(|_| [random.between(0.0, 2.0 * mean), 0.0, 0.0]).collect();
+    let other = solve(system, method, budget, Some(&start));
+    let impulses = |outcome: &Outcome| outcome.impulses.iter().flatten().copied().collect::<Vec<f64>>();
+    let velocities = |outcome: &Outcome| {
+        outcome.velocities.iter().flat_map(|velocity| velocity.iter().copied()).collect::<Vec<f64>>()
+    };
+    OtherStart {
+        converged: other.converged,
+        error: other.error,
+        impulses_differ_by: difference(&impulses(found), &impulses(&other)),
+        velocities_differ_by: difference(&velocities(found), &velocities(&other)),
+    }
+}
+
+fn difference(a: &[f64], b: &[f64]) -> f64 {
+    let norm = |values: &mut dyn Iterator<Item = f64>| values.map(|value| value * value).sum::<f64>().sqrt();
+    let size = norm(&mut a.iter().copied()).max(norm(&mut b.iter().copied()));
+    let apart = norm(&mut a.iter().zip(b).map(|(a, b)| a - b));
+    if size > 0.0 { apart / size } else { 0.0 }
 }
 
 /// Time that this thread has worked.

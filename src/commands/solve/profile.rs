@@ -153,6 +153,7 @@ mod tests {
             error: 0.0,
             sweeps: 1,
             newton_steps: 0,
+            other_start: None,
             seconds,
             seconds_assembly: 0.0,
             nanoseconds_per_sweep_and_contact: None,

@@ -65,6 +65,15 @@ impl Printer {
             visit(solved),
             if solved.converged { "" } else { "  not solved" },
         ));
+        if let Some(other) = &solved.other_start {
+            say(&format!(
+                "{:width$}  from another start: impulses differ by {:.1e}, relative velocities by {:.1e}{}",
+                "",
+                other.impulses_differ_by,
+                other.velocities_differ_by,
+                if other.converged { "" } else { "  not solved" },
+            ));
+        }
     }
 
     pub fn finish(&self, rows: &[Row]) {
@@ -90,8 +99,16 @@ fn paragraph(row: &Row, solved: &Solved) -> String {
         "-" => String::new(),
         time => format!(", {time} ns per sweep and contact"),
     };
+    let other = solved.other_start.as_ref().map_or(String::new(), |other| {
+        format!(
+            "\nfrom another start ({}): impulses differ by {:.1e}, relative velocities by {:.1e}, of their norms",
+            if other.converged { "solved" } else { "not solved" },
+            other.impulses_differ_by,
+            other.velocities_differ_by
+        )
+    });
     format!(
-        "{}: {} problem in {}D, {} contacts, {} blocks\n{} by {}: {} sweeps{newton}, error {:.3e}, {:.4} s{each}",
+        "{}: {} problem in {}D, {} contacts, {} blocks\n{} by {}: {} sweeps{newton}, error {:.3e}, {:.4} s{each}{other}",
         row.file.display(),
         solved.form,
         solved.dimension,

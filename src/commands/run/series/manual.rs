@@ -1,6 +1,6 @@
 //! The page about the columns, from the lists of columns.
 
-use super::{Group, Value, machines, scene};
+use super::{Group, Value, forces, machines, scene};
 use std::fmt::Write;
 
 const INTRODUCTION: &str = "# Columns of the time series
@@ -11,13 +11,36 @@ In the CSV files a vector is three columns: `force/floor` is `force/floor/x`, `f
 for a name of the case. Forces are means over the step before the row.
 ";
 
+const ERRORS: &str = "
+## `force_errors.csv`, `force_errors.h5`
+
+With `output.force_check`: every so often the next steps (`output.force_window`) are made twice from the same state, as the run makes
+them and with contact problems solved to high accuracy, and taken back. `FORCE` stands for each column above whose unit is N or N m;
+of vectors there is the magnitude.
+
+| column | meaning |
+| --- | --- |
+";
+
 /// `docs/series.md`.
 pub fn series_markdown() -> String {
     let mut page = INTRODUCTION.to_string();
     section(&mut page, "`series.csv`, `series.h5`", "", &scene::GROUPS);
     section(&mut page, "`machines.csv`, `machines.h5`", "", &machines::COMMON);
     section(&mut page, "For each machine", "MACHINE/", &machines::EACH);
+    errors(&mut page);
     page
+}
+
+/// The columns of the errors of forces.
+fn errors(page: &mut String) {
+    page.push_str(ERRORS);
+    let each = forces::EACH.map(|(ending, about)| (format!("FORCE{ending}"), about));
+    let common = forces::COMMON.map(|(name, about)| (name.to_string(), about));
+    for (name, about) in common.iter().chain(&each) {
+        // Writing to a String cannot fail.
+        let _ = writeln!(page, "| `{name}` | {about} |");
+    }
 }
 
 fn section(page: &mut String, heading: &str, prefix: &str, groups: &[Group]) {

@@ -3,10 +3,12 @@
 //! A column is one [`Entry`]: name, unit, meaning and value. `scene.rs` has those of `series.csv`,
 //! `machines.rs` those of `machines.csv`; `docs/series.md` is made from the same lists.
 
+mod forces;
 mod machines;
 mod manual;
 mod scene;
 
+pub(super) use forces::ForceTable;
 pub use manual::series_markdown;
 
 use crate::geometry::Vec3;

@@ -30,6 +30,12 @@ pub(super) static GROUPS: [Group; 3] = [
             Real(|now, _| now.report.residual.worst_velocity),
         ),
         entry("worst_penetration", "m", "deepest overlap", Real(|now, _| now.report.worst_penetration)),
+        entry(
+            "worst_overlap_share",
+            "",
+            "deepest overlap where contacts were found, by the size of the smaller body",
+            Real(|now, _| now.report.overlap.share),
+        ),
         entry("kinetic_energy", "J", "of all free bodies", Real(|now, _| now.observed.kinetic_energy)),
         entry(
             "potential_energy",
