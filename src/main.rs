@@ -71,6 +71,26 @@ unsafe impl GlobalAlloc for Memory {
     }
 }
 
+/// What a step gives back stays with the process: the next step asks for as much, and pages that come from
+/// the system are cleared first. With a million spheres on one thread that takes a fifth of a step's
+/// processor time; kept, memory at its peak grows by an eighth.
+#[cfg(target_env = "gnu")]
+fn keep_memory() {
+    use std::ffi::c_int;
+    // From glibc's `malloc.h`.
+    const TRIM_THRESHOLD: c_int = -1;
+    const MMAP_MAX: c_int = -4;
+    unsafe extern "C" {
+        safe fn mallopt(setting: c_int, value: c_int) -> c_int;
+    }
+    // Never trimmed, never mapped piece by piece; where a setting is refused all stays as it is.
+    mallopt(TRIM_THRESHOLD, -1);
+    mallopt(MMAP_MAX, 0);
+}
+
+#[cfg(not(target_env = "gnu"))]
+fn keep_memory() {}
+
 /// Passes an address on, and keeps in mind if there is none.
 fn granted(place: *mut u8, size: usize) -> *mut u8 {
     if place.is_null() {
@@ -114,7 +134,10 @@ fn main() -> ExitCode {
         let _ = listen_to_starvation();
     }
     match arguments.task {
-        Task::Run(arguments) => parallel(&arguments, begun),
+        Task::Run(arguments) => {
+            keep_memory();
+            parallel(&arguments, begun)
+        }
         Task::Check { case, set, nodes } => report(check(&case, &set, nodes.get())),
         Task::Schema => report(print(&format!("{:#}", input::schema()))),
         Task::Manual => report(print(&input::manual_markdown())),

@@ -11,7 +11,7 @@
 
 use super::messages::deliver;
 use crate::geometry::{Aabb, Convex, Shape};
-use crate::scene::{Body, BodyId, Impulses, ManifoldKey, Scene, StoredPoints};
+use crate::scene::{Body, BodyId, Impulses, ManifoldKey, Scene, StoredImpulse, StoredPoints};
 use decomposition::{Comm, Partition};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -160,7 +160,7 @@ pub fn migrate(scene: &mut Scene, partition: &Partition, comm: &dyn Comm) -> usi
 /// Collective. Impulses that this rank solved go to the ranks that own their homes: `owner_of` says which,
 /// for homes that are ghosts here.
 pub fn store_impulses(
-    solved: impl Iterator<Item = (BodyId, ManifoldKey, StoredPoints)>,
+    solved: impl Iterator<Item = (BodyId, ManifoldKey, impl Iterator<Item = StoredImpulse>)>,
     owner_of: impl Fn(BodyId) -> Option<usize>,
     comm: &dyn Comm,
 ) -> Impulses {
@@ -171,7 +171,7 @@ pub fn store_impulses(
     for (home, key, points) in solved {
         match owner_of(home) {
             None => kept.push(home, key, points),
-            Some(rank) => outgoing.entry(rank).or_default().push((home, key, points)),
+            Some(rank) => outgoing.entry(rank).or_default().push((home, key, points.collect())),
         }
     }
     if comm.size() > 1 {

@@ -6,6 +6,7 @@ use crate::formula::{Interpolation, Table, columns};
 use crate::input::bodies::build::{read_bodies, read_corners, read_grains};
 use crate::input::bodies::shapes::{ReadShapes, read_shapes};
 use crate::input::case::*;
+use crate::input::contacts::read_contacts;
 use crate::input::language::document::{Data, Entry, Origin, Value};
 use crate::input::language::errors::{CaseError, ErrorKind};
 use crate::input::language::keys::{Kind, Range};
@@ -16,7 +17,7 @@ use crate::input::language::values::is_identifier;
 use crate::input::machine::build::{Surroundings, read_machines};
 use crate::input::results::{read_checkpoint, read_output};
 use crate::input::sections::CASE;
-use crate::scene::{Activation, Normal, Scheme, SpringAt, Stiffness};
+use crate::scene::Scheme;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -308,86 +309,6 @@ fn read_materials(tables: &[TableReader], names: &Names) -> Option<Vec<Material>
         Some(Material { name: name.clone(), density: table.number("density")? })
     };
     tables.iter().zip(&names.list).map(read).collect::<Vec<_>>().into_iter().collect()
-}
-
-fn read_contacts(tables: &[TableReader], materials: &Names) -> Option<Vec<ContactPair>> {
-    let pairs: Vec<_> = tables.iter().map(|table| read_contact(table, materials)).collect();
-    let mut seen = BTreeSet::new();
-    for (table, pair) in tables.iter().zip(&pairs) {
-        if let Some(pair) = pair
-            && !seen.insert(pair.materials)
-        {
-            let [first, second] = pair.materials.map(|index| &materials.list[index]);
-            table.relation(
-                "materials",
-                format!("found {first:?} with {second:?} once more, expected each pair once"),
-            );
-        }
-    }
-    pairs.into_iter().collect()
-}
-
-fn read_contact(table: &TableReader, materials: &Names) -> Option<ContactPair> {
-    let pair = materials.reference_pair(table, "materials");
-    let friction = table.number("friction");
-    let restitution = table.number("restitution");
-    let law = table.choice::<Activation>("law");
-    if let (Some(restitution), Some(Activation::Predictive)) = (restitution, law)
-        && restitution > 0.0
-    {
-        let message = format!(
-            "found {restitution} with the law \"predictive\", expected 0, or law = \"gap-activated\""
-        );
-        table.relation("restitution", message);
-    }
-    let stiffness = read_stiffness(table, restitution);
-    // With a spring the gap law is the predictive one, with its sign.
-    let law = if stiffness.is_some() { Some(Activation::Predictive) } else { law };
-    let [first, second] = pair?;
-    Some(ContactPair {
-        materials: [first.min(second), first.max(second)],
-        friction: friction?,
-        restitution: restitution?,
-        law: law?,
-        stiffness,
-    })
-}
-
-fn read_stiffness(table: &TableReader, restitution: Option<f64>) -> Option<Stiffness> {
-    let given = |key: &str| table.entry(key).is_some();
-    if !given("stiffness") && !given("young_modulus") {
-        let keys = ["tangential_stiffness", "dissipation", "spring_at"];
-        for key in keys.into_iter().filter(|key| given(key)) {
-            table.relation(
-                key,
-                "found without a stiffness, expected stiffness or young_modulus beside it".into(),
-            );
-        }
-        return None;
-    }
-    if given("stiffness") && given("young_modulus") {
-        table.relation("young_modulus", "found beside stiffness, expected one of the two".into());
-    }
-    if restitution.is_some_and(|restitution| restitution > 0.0) {
-        let message = "found with a stiffness, expected 0: bodies that give way rebound by their stiffness, less by dissipation";
-        table.relation("restitution", message.into());
-    }
-    if table.entry("law").is_some() && table.choice::<Activation>("law") == Some(Activation::GapActivated) {
-        table.relation(
-            "law",
-            "found \"gap-activated\" with a stiffness, expected \"predictive\" or nothing".into(),
-        );
-    }
-    Some(Stiffness {
-        normal: if given("stiffness") {
-            Normal::Given(table.number("stiffness")?)
-        } else {
-            Normal::Modulus(table.number("young_modulus")?)
-        },
-        tangential_ratio: table.number("tangential_stiffness")?,
-        dissipation: table.number("dissipation")?,
-        spring_at: table.choice::<SpringAt>("spring_at")?,
-    })
 }
 
 fn read_start(table: &TableReader, materials: &Names, users: &mut Users) -> Option<Start> {

@@ -6,7 +6,7 @@ use crate::formula::{Motion, VectorFormula};
 use crate::geometry::{Aabb, Convex, Overflow, Pose, SizeDistribution, StoneParameters, Vec3};
 use crate::input::machine::case::CaseMachine;
 use crate::output::{BodyField, ContactDrawing, Precision, Spheres};
-use crate::scene::{Activation, Scheme, Stiffness};
+use crate::scene::{ContactLaw, Scheme};
 use crate::solve::assembled::Method;
 use crate::solve::{Acceleration, LocalLaw, Measure};
 use crate::words::choices;
@@ -101,12 +101,7 @@ pub struct Material {
 pub struct ContactPair {
     /// Indices into the materials, the lower one first; no pair comes twice.
     pub materials: [usize; 2],
-    pub friction: f64,
-    /// In [0, 1]; above 0 only with [`Activation::GapActivated`].
-    pub restitution: f64,
-    pub law: Activation,
-    /// Rigid if none; otherwise the law is [`Activation::Predictive`].
-    pub stiffness: Option<Stiffness>,
+    pub law: ContactLaw,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -2,12 +2,13 @@
 //!
 //! [`read_case`] turns a TOML file into a [`Case`]: plain data in SI units that has been checked as far as a
 //! file can be checked without building the scene. All mistakes come out at once ([`CaseErrors`]). The keys
-//! are listed once, in `sections.rs`; [`schema`] (for editors) and [`manual_markdown`] (`docs/case-file.md`)
-//! are made from the same lists.
+//! are listed once, in `sections.rs` and `contacts.rs` here and in the folders; [`schema`] (for editors) and
+//! [`manual_markdown`] (`docs/case-file.md`) are made from the same lists.
 
 mod bodies;
 mod build;
 mod case;
+mod contacts;
 mod language;
 mod machine;
 mod results;

@@ -6,10 +6,10 @@
 use crate::formula::Interpolation;
 use crate::input::bodies::sections::{BODY, GRAINS, SHAPE};
 use crate::input::case::OnWriteError;
+use crate::input::contacts::CONTACT;
 use crate::input::language::keys::{Alternative, Key, Kind, Namespace, Need, Range, Section};
 use crate::input::machine::sections::MACHINE;
 use crate::output::{BodyField, ContactDrawing, Precision, Spheres};
-use crate::scene::{Activation, SpringAt};
 use crate::solve::assembled::Method;
 use crate::solve::{Acceleration, LocalLaw, Measure};
 use crate::words::Choose;
@@ -330,69 +330,6 @@ static MATERIAL: Section = plain(
             "kg/m³",
             Required,
             "Of the solid. Of no effect on fixed and kinematic bodies.",
-        ),
-    ],
-);
-
-static CONTACT: Section = plain(
-    "What holds between two materials.",
-    &[
-        key(
-            "materials",
-            Kind::ReferencePair(Namespace::Material),
-            "",
-            Required,
-            "The two, in any order; twice the same for contacts within one material.",
-        ),
-        key("friction", Kind::Number(Range::NOT_NEGATIVE), "", Required, "Coulomb's coefficient."),
-        key(
-            "restitution",
-            Kind::Number(Range::within(0.0, 1.0)),
-            "",
-            Default("0.0"),
-            "Newton's coefficient: speed after by speed before an impact. Above 0 only with the law \"gap-activated\".",
-        ),
-        key(
-            "law",
-            Kind::Choice(Activation::CHOICES),
-            "",
-            Default("\"gap-activated\""),
-            "When a contact acts.",
-        ),
-        key(
-            "stiffness",
-            Kind::Number(Range::POSITIVE),
-            "N/m",
-            Optional("rigid"),
-            "Of each contact point along the normal. Contacts then give way: the law is \"predictive\", and restitution follows from dissipation.",
-        ),
-        key(
-            "young_modulus",
-            Kind::Number(Range::POSITIVE),
-            "Pa",
-            Optional("none"),
-            "In place of stiffness, which then follows from the sizes of the bodies: a free body gives way like a cube of edge d pressed over a face, by young_modulus times d, others do not; the two of a contact stand one behind the other. d is the edge of the cube that is as hard to turn as the body: d² is twice the sum of the principal moments by the mass, 1.55 radii of a sphere.",
-        ),
-        key(
-            "tangential_stiffness",
-            Kind::Number(Range::within(0.0, 10.0)),
-            "",
-            Default("0.0"),
-            "Of each contact point in the tangent plane, by that along the normal (2/3 to 1 for round contacts); 0 is rigid. Points that stick give way, and slip where friction is overcome.",
-        ),
-        key(
-            "dissipation",
-            Kind::Number(Range::NOT_NEGATIVE),
-            "s",
-            Default("0.0"),
-            "How long the damper beside the spring takes to relax: the force is stiffness times (overlap + dissipation times approach speed).",
-        ),
-        key(
-            "spring_at",
-            Kind::Choice(SpringAt::CHOICES),
-            "",
-            Default("\"end\""),
-            "From which gap the force of the spring follows.",
         ),
     ],
 );

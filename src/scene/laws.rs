@@ -1,5 +1,7 @@
 //! What holds between two materials.
 
+use crate::law::Kind;
+
 crate::words::choices! {
     /// When a contact acts. `predictive` is `0 ≤ g/h + V_n ⊥ r_n ≥ 0`.
     #[derive(Default)]
@@ -89,6 +91,14 @@ pub struct ContactLaw {
 }
 
 impl ContactLaw {
+    /// Of a contact with this spring.
+    pub fn kind(&self, spring: Option<&Spring>) -> Kind {
+        match spring {
+            Some(spring) if spring.tangential > 0.0 => Kind::Stretched,
+            _ => Kind::Coulomb,
+        }
+    }
+
     /// Whether it gives way in the tangent plane.
     pub fn is_stretched(&self) -> bool {
         self.stiffness.is_some_and(|stiffness| stiffness.tangential_ratio > 0.0)

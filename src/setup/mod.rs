@@ -26,9 +26,7 @@ pub use resume::{GRADINGS, MACHINE_MEMORY, MACHINES, resume};
 use crate::geometry::{Shape, Vec3};
 use crate::input::{self, BodyMotion, Case, CaseBody};
 use crate::machine::{Machine, MachineShape};
-use crate::scene::{
-    Body, BodyId, ContactLaw, LawTable, MachinePart, Model, Motion, Physics, Prescribed, Scene,
-};
+use crate::scene::{Body, BodyId, LawTable, MachinePart, Model, Motion, Physics, Prescribed, Scene};
 use crate::solve;
 use crate::step::{DecompositionOptions, Machines, StepError};
 use decomposition::Comm;
@@ -208,13 +206,7 @@ fn prescribed(motion: &input::Motion, body: &CaseBody) -> Prescribed {
 fn laws(case: &Case) -> LawTable {
     let mut laws = LawTable::new(case.materials.len());
     for contact in &case.contacts {
-        let law = ContactLaw {
-            stiffness: contact.stiffness,
-            friction: contact.friction,
-            restitution: contact.restitution,
-            activation: contact.law,
-        };
-        laws.set(contact.materials[0], contact.materials[1], law);
+        laws.set(contact.materials[0], contact.materials[1], contact.law);
     }
     laws
 }

@@ -8,14 +8,13 @@ use crate::contact::detect::{Candidate, Contact, ContactPoint, Contacts};
 use crate::exchange::colours::is_of;
 use crate::exchange::parcel::{Grain, Parcel, ParcelPoint};
 use crate::geometry::{Aabb, Vec3, place_on_curve};
-use crate::law::Kind;
 use crate::law::coulomb::project_on_cone;
 use crate::scene::{
     Activation, Body, BodyId, ContactLaw, Impulses, Motion, Scene, Spring, SpringAt, StoredImpulse,
 };
 use crate::solve::colour::Link;
 use crate::solve::problem::{IDLE, contact_frame};
-use crate::solve::{End, MachineSlot, Manifold, Point, Problem, Stretch};
+use crate::solve::{End, Inertia, MachineSlot, Manifold, Point, Problem, Stretch};
 use rayon::prelude::*;
 use smallvec::SmallVec;
 
@@ -148,15 +147,13 @@ fn takes_part(contact: Contact, parts: &Parts) -> Option<bool> {
     })
 }
 
-/// The contact problem; those of machines and of `hubs` stand beside it.
+/// The contact problem without its bodies; contacts of machines and of `hubs` stand beside it.
 pub fn assemble(contacts: &[Contacts], hubs: &[BodyId], parts: &Parts) -> Assembled {
     let chunk = if rayon::current_num_threads() == 1 { contacts.len().max(1) } else { CHUNK };
     let mut pieces: Vec<Assembled> =
         contacts.par_chunks(chunk).map(|contacts| piece(contacts, hubs, parts)).collect();
     let mut assembled = if pieces.len() == 1 { pieces.remove(0) } else { Assembled::default() };
     assembled.problem.places = places(&parts.view.candidates);
-    assembled.problem.inertia = parts.view.inertia.clone();
-    assembled.problem.free_velocity = parts.view.free_velocity.clone();
     let total = |count: fn(&Assembled) -> usize| pieces.iter().map(count).sum();
     let points = total(|piece| piece.points.len());
     assembled.problem.manifolds.reserve(total(|piece| piece.problem.manifolds.len()));
@@ -187,9 +184,10 @@ fn piece(contacts: &[Contacts], hubs: &[BodyId], parts: &Parts) -> Assembled {
     let mut next = [0; 2];
     for contact in contacts.iter().flat_map(Contacts::iter) {
         let home = home(contact.slots.map(|slot| parts.view.candidates[slot as usize].body));
-        let [own, ghosts] = [0, 1].map(|of| parts.stored[of].find_next(home, &contact.key, &mut next[of]));
+        let mut stored = |of: usize| parts.stored[of].find_next(home, &contact.key, &mut next[of]);
         // With its home, which is an own body or a ghost and so in one of the two lists.
-        let old = if own.is_empty() { ghosts } else { own };
+        let own = stored(0);
+        let old = if own.is_empty() { stored(1) } else { own };
         let Some(assembler) = Assembler::new(contact, old, parts) else { continue };
         if assembler.is_on_machine() || (!hubs.is_empty() && is_of(&contact.key, hubs)) {
             assembled.hub.extend(assembler.hub_contact());
@@ -222,8 +220,8 @@ impl Assembled {
     }
 
     /// Bodies without contacts here, and not `shared` with ranks that may have some, are idle.
-    pub fn set_idle(&mut self, shared: impl Fn(u32) -> bool) {
-        let Problem { inertia, manifolds, places, .. } = &mut self.problem;
+    pub fn set_idle(&mut self, inertia: &[Inertia], shared: impl Fn(u32) -> bool) {
+        let Problem { manifolds, places, .. } = &mut self.problem;
         let mut touched = vec![false; inertia.len()];
         let contacts = manifolds.iter().map(|m| m.slots).chain(self.hub.iter().map(|contact| contact.slots));
         contacts.flatten().for_each(|slot| touched[slot as usize] = true);
@@ -254,6 +252,7 @@ struct Assembler<'a> {
 
 impl<'a> Assembler<'a> {
     /// None for materials that never meet.
+    #[inline]
     fn new(contact: Contact<'a>, old: &'a [StoredImpulse], parts: &'a Parts<'a>) -> Option<Self> {
         let bodies = contact.slots.map(|slot| parts.view.candidates[slot as usize].body);
         let law = parts.scene.model.laws.between(bodies[0].material, bodies[1].material)?;
@@ -289,7 +288,7 @@ impl<'a> Assembler<'a> {
                 key,
                 slots,
                 frame: self.frame,
-                kind: self.kind(),
+                kind: self.law.kind(self.spring.as_ref()),
                 friction: self.law.friction,
                 compliance: self.compliance(),
                 first_point,
@@ -412,14 +411,6 @@ impl<'a> Assembler<'a> {
         gone / points.iter().filter(is_new).count() as f64
     }
 
-    fn kind(&self) -> Kind {
-        if self.spring.is_some_and(|spring| spring.tangential > 0.0) {
-            Kind::Stretched
-        } else {
-            Kind::Coulomb
-        }
-    }
-
     /// C of all points.
     fn compliance(&self) -> f64 {
         self.spring.map_or(0.0, |spring| self.parts.approach.spring(&spring, 0.0, 0.0).1)
@@ -442,13 +433,10 @@ impl<'a> Assembler<'a> {
     }
 
     /// `e V_n⁻`, `g/h`, or that of a spring; where overlap is limited that of [`Impact`].
+    #[inline]
     fn bias(&self, info: &PointInfo, arms: &[Vec3; 2], impact: &Option<Impact>) -> f64 {
         if let Some(spring) = &self.spring {
-            let before = match spring.spring_at {
-                SpringAt::End => 0.0,
-                SpringAt::Middle => self.normal_velocity_before(info, arms),
-            };
-            return self.parts.approach.spring(spring, info.gap, before).0;
+            return self.spring_bias(spring, info, arms);
         }
         if let Some(impact) = impact {
             return self.flight(info, arms).bias(impact, self.law.restitution);
@@ -458,6 +446,14 @@ impl<'a> Assembler<'a> {
             Activation::GapActivated if self.law.restitution == 0.0 => 0.0,
             Activation::GapActivated => self.law.restitution * self.normal_velocity_before(info, arms),
         }
+    }
+
+    fn spring_bias(&self, spring: &Spring, info: &PointInfo, arms: &[Vec3; 2]) -> f64 {
+        let before = match spring.spring_at {
+            SpringAt::End => 0.0,
+            SpringAt::Middle => self.normal_velocity_before(info, arms),
+        };
+        self.parts.approach.spring(spring, info.gap, before).0
     }
 
     fn velocity_before(&self, side: usize, info: &PointInfo, arms: &[Vec3; 2]) -> Vec3 {

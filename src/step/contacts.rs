@@ -110,7 +110,8 @@ impl Pipeline {
             let touch = machines.can_touch(scene, a, b);
             touch.then_some(if is_ahead(law, takes_part) { 1.0 } else { 0.0 })
         };
-        let owns = |a: &Body, b: &Body, place: &Vec3| territory.owns_pair(a, b, place);
+        let alone = comm.size() == 1;
+        let owns = |a: &Body, b: &Body, place: &Vec3| alone || territory.owns_pair(a, b, place);
         let contacts =
             timers.time(Phase::Detect, comm, || self.detector.detect(&view.candidates, owns, meet));
         FoundContacts { world, halo: &near.halo, view, contacts, connection: &mut self.connection, query }
@@ -128,7 +129,7 @@ impl<'a> FoundContacts<'a> {
 
     /// Colours, hubs and exchanges, then the problem itself. Collective.
     pub fn assemble(self, territory: &Territory<'a>, timers: &mut Timers) -> ContactProblem<'a> {
-        let Self { world, halo, view, contacts, connection, query } = self;
+        let Self { world, halo, mut view, contacts, connection, query } = self;
         let World { scene, machines, physics, .. } = world;
         let comm = territory.comm;
         let parts = Parts {
@@ -146,11 +147,13 @@ impl<'a> FoundContacts<'a> {
             let links = assemble::links(contacts, &parts);
             connection.connect(links, &view.ids, own, halo, territory.verify, comm)
         });
-        let assembled = timers.time(Phase::Assemble, comm, || {
+        let mut assembled = timers.time(Phase::Assemble, comm, || {
             let mut assembled = assemble::assemble(contacts, hubs, &parts);
-            assembled.set_idle(|slot| halo.is_shared(slot));
+            assembled.set_idle(&view.inertia, |slot| halo.is_shared(slot));
             assembled
         });
+        let problem = &mut assembled.problem;
+        (problem.inertia, problem.free_velocity) = view.take_bodies();
         let hubs = timers.time(Phase::Colour, comm, || {
             let parcels = assembled.hub.iter().map(|contact| contact.parcel.clone());
             hub::gather(parcels, machines.operators(), &view.ids, own, &mut ranks, comm)

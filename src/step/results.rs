@@ -1,13 +1,13 @@
 //! What a solved contact problem leaves: impulses for the next step, contacts for output, numbers for the
 //! report.
 
-use super::assemble::{HubContact, PointInfo, home};
+use super::assemble::{Assembled, HubContact, PointInfo, home};
 use super::contacts::ContactProblem;
 use super::overlap::Overlap;
 use crate::exchange::halo;
 use crate::geometry::Vec3;
 use crate::multibody::BodyImpulse;
-use crate::scene::{Body, BodyId, Impulses, ManifoldKey, StoredImpulse, StoredPoints};
+use crate::scene::{Body, BodyId, Impulses, ManifoldKey, StoredImpulse};
 use crate::solve::{Inertia, Manifold, Solution, Twist};
 
 /// A contact point of the last step.
@@ -75,8 +75,8 @@ impl ContactProblem<'_> {
                 deepest,
                 overlap: Overlap::of(&self, deepest, smallest),
             },
-            inertia: self.view.inertia,
-            free_velocity: self.view.free_velocity,
+            inertia: self.assembled.problem.inertia,
+            free_velocity: self.assembled.problem.free_velocity,
         }
     }
 
@@ -96,26 +96,21 @@ impl ContactProblem<'_> {
     }
 
     /// (home, key, points), in the order of the manifolds, and then of the contacts of hubs.
-    fn stored_impulses(
-        &self,
-        solved: &[[f64; 3]],
-        hub: &[[f64; 3]],
-    ) -> impl Iterator<Item = (BodyId, ManifoldKey, StoredPoints)> {
-        let problem = &self.assembled.problem;
-        let stored = |frame: &[Vec3; 3], info: &PointInfo, impulse: &[f64; 3]| StoredImpulse {
-            feature: info.feature,
-            impulse: world(frame, impulse),
-        };
+    fn stored_impulses<'a>(
+        &'a self,
+        solved: &'a [[f64; 3]],
+        mut hub: &'a [[f64; 3]],
+    ) -> impl Iterator<Item = (BodyId, ManifoldKey, impl Iterator<Item = StoredImpulse>)> {
+        let Assembled { problem, points: infos, hub: contacts } = &self.assembled;
         let grains = problem.manifolds.iter().enumerate().map(move |(index, manifold)| {
-            let point = |place: usize| stored(&manifold.frame, &self.assembled.points[place], &solved[place]);
-            let points = problem.points_of(index).map(point).collect();
+            let places = problem.points_of(index);
+            let points = stored_points(&manifold.frame, &infos[places.clone()], &solved[places]);
             (home(self.bodies(manifold.slots)), manifold.key, points)
         });
-        let mut next = hub.iter();
-        let hubs = self.assembled.hub.iter().map(move |HubContact { slots, parcel, infos }| {
-            let points = infos.iter().zip(next.by_ref());
-            let points = points.map(|(info, impulse)| stored(&parcel.frame, info, impulse)).collect();
-            (home(self.bodies(*slots)), parcel.key, points)
+        let hubs = contacts.iter().map(move |HubContact { slots, parcel, infos }| {
+            let (own, others) = hub.split_at(infos.len());
+            hub = others;
+            (home(self.bodies(*slots)), parcel.key, stored_points(&parcel.frame, infos, own))
         });
         grains.chain(hubs)
     }
@@ -151,6 +146,18 @@ impl ContactProblem<'_> {
             }));
         }
     }
+}
+
+fn stored_points<'a>(
+    frame: &'a [Vec3; 3],
+    infos: &'a [PointInfo],
+    impulses: &'a [[f64; 3]],
+) -> impl Iterator<Item = StoredImpulse> + 'a {
+    let stored = |(info, impulse): (&PointInfo, _)| StoredImpulse {
+        feature: info.feature,
+        impulse: world(frame, impulse),
+    };
+    infos.iter().zip(impulses).map(stored)
 }
 
 /// An impulse in the frame of a contact, world axes.

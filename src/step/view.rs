@@ -16,6 +16,7 @@ pub struct View<'a> {
     pub ids: Vec<BodyId>,
     /// Their owners.
     pub owners: Vec<u32>,
+    /// This and what follows: until the contact problem [takes](Self::take_bodies) them.
     pub inertia: Vec<Inertia>,
     pub free_velocity: Vec<Twist>,
 }
@@ -67,5 +68,10 @@ impl<'a> View<'a> {
             }
         }
         view
+    }
+
+    /// What the contact problem wants to know of the bodies.
+    pub fn take_bodies(&mut self) -> (Vec<Inertia>, Vec<Twist>) {
+        (std::mem::take(&mut self.inertia), std::mem::take(&mut self.free_velocity))
     }
 }

@@ -43,9 +43,6 @@ impl Territory<'_> {
     /// Whether this rank finds the contacts of a pair. Where there is no grain to be near to, the owner of
     /// the machines does, which keeps the impulses of such contacts.
     pub fn owns_pair(&self, a: &Body, b: &Body, place: &Vec3) -> bool {
-        if self.comm.size() == 1 {
-            return true;
-        }
         let owner = if a.motion != Motion::Free && b.motion != Motion::Free {
             OWNER
         } else {

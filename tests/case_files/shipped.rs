@@ -53,7 +53,10 @@ fn ballast_box_says_what_it_says() {
     let names: Vec<&str> = case.materials.iter().map(|material| material.name.as_str()).collect();
     assert_eq!(names, ["stone", "wall"]);
     let pair = case.contact(1, 0).expect("stone and wall");
-    assert_eq!((pair.friction, pair.restitution, pair.law), (0.7, 0.0, Activation::Predictive));
+    assert_eq!(
+        (pair.law.friction, pair.law.restitution, pair.law.activation),
+        (0.7, 0.0, Activation::Predictive)
+    );
     assert!(case.contact(1, 1).is_none());
     assert_eq!(case.bodies.len(), 5);
     for body in &case.bodies {
@@ -109,8 +112,8 @@ fn overrides_replace_single_values() {
     ])
     .expect("right");
     assert_eq!(case.simulation.time_step, 1e-3);
-    assert_eq!(case.contacts[0].restitution, 0.5);
-    assert_eq!(case.contacts[0].friction, 1.0);
+    assert_eq!(case.contacts[0].law.restitution, 0.5);
+    assert_eq!(case.contacts[0].law.friction, 1.0);
     assert_eq!(case.shapes[0].kind, ShapeKind::Convex(Convex::Sphere { radius: 0.2 }));
     assert_eq!(case.bodies[1].pose.position.z, 3.0);
     assert!(!case.solver.warm_start);

@@ -80,9 +80,9 @@ fn contacts(case: &Case) -> String {
         let _ = writeln!(
             text,
             "{pair:<40}{:>10}{:>13}  {}",
-            contact.friction,
-            contact.restitution,
-            contact.law.name()
+            contact.law.friction,
+            contact.law.restitution,
+            contact.law.activation.name()
         );
     }
     text

@@ -193,13 +193,12 @@ impl Ends {
         let nu = transposed.columns - 6 * bodies;
         let mut rows: BTreeMap<usize, [[f64; 6]; 3]> = BTreeMap::new();
         let mut jacobian = vec![[0.0; 3]; nu];
-        for axis in 0..3 {
-            for (place, value) in transposed.row(3 * contact + axis).filter(|&(_, value)| value != 0.0) {
-                if place < 6 * bodies {
-                    rows.entry(place / 6).or_default()[axis][place % 6] = value;
-                } else {
-                    jacobian[place - 6 * bodies][axis] = value;
-                }
+        let entries = |axis: usize| transposed.row(3 * contact + axis).map(move |entry| (axis, entry));
+        for (axis, (place, value)) in (0..3).flat_map(entries).filter(|(_, (_, value))| *value != 0.0) {
+            if place < 6 * bodies {
+                rows.entry(place / 6).or_default()[axis][place % 6] = value;
+            } else {
+                jacobian[place - 6 * bodies][axis] = value;
             }
         }
         let axes = |rows: &[[f64; 6]; 3]| rows.map(|row| Vec3::new(row[0], row[1], row[2]));
