@@ -39,7 +39,6 @@ use crate::step::{Cost, Observation, StepError, StepReport, Stepper};
 use decomposition::{Comm, watch};
 use error::agree;
 use files::{Account, Files, Frames, OldFiles};
-use guard::Bounds;
 use progress::Progress;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -146,7 +145,7 @@ pub fn run(
     let statistics = found.map(|found| files::statistics_at(&found.state)).transpose()?.flatten();
     let mut stepper = Stepper::with_machines(scene, machines, physics, solver, decomposition, comm);
     stepper.let_stop();
-    let bounds = guard::begin(&mut stepper, case, options, continued)?;
+    guard::begin(&mut stepper, case, options, continued)?;
     stepper.set_regions(case.regions.iter().map(|region| region.bounds).collect());
     if options.verify {
         stepper.verify_copies();
@@ -168,7 +167,6 @@ pub fn run(
         restarted_from: found.map(|_| first_step),
         statistics: statistics.unwrap_or_default(),
         observed: None,
-        bounds,
         row_failure: None,
         rows_wait: false,
         saved: Instant::now(),
@@ -306,7 +304,6 @@ struct Run<'a> {
     statistics: Statistics,
     /// Of the step that has just been made, once somebody has asked.
     observed: Option<Observation>,
-    bounds: Bounds,
     row_failure: Option<RunError>,
     /// Rows could not be written, and it has been said.
     rows_wait: bool,
@@ -389,6 +386,7 @@ impl Run<'_> {
             let report = match self.stepper.step() {
                 Err(StepError::Stopped { signal }) => return self.broken_off(signal),
                 Err(StepError::TooFast { body, speed }) => return Err(self.exploded(body, speed)),
+                Err(error @ StepError::TooMuchEnergy { .. }) => return Err(self.too_much_energy(error)),
                 made => made.map_err(|source| self.failed(source))?,
             };
             self.step_seconds += begun.elapsed().as_secs_f64();
@@ -401,7 +399,6 @@ impl Run<'_> {
             self.statistics.add(&report);
             self.observed = None;
             let verdict = self.agree_on_step(&report);
-            self.guard_energy(&report)?;
             if verdict.row_failed {
                 let own = self.row_failure.take().map_or(Ok(()), Err);
                 agree(self.comm, own).or_else(|error| self.let_pass_rows(error))?;
