@@ -455,6 +455,11 @@ impl Stepper<'_> {
         self.speed_limit
     }
 
+    /// If there is one.
+    pub fn energy_limit(&self) -> Option<EnergyLimit> {
+        self.energy_limit
+    }
+
     /// Lets the next step keep its contact problem. All ranks ask alike.
     pub fn keep_problem(&mut self) {
         self.dump_due = true;

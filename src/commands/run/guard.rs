@@ -93,7 +93,13 @@ pub(super) fn begin(
         Some(account) => stepper.resume_account(&account),
         None => stepper.open_account(),
     }
-    let bounds = Bounds::of(case, stepper, stepper.comm());
+    // Those of a run stay what they were at its start: otherwise each restart would let pass more.
+    let kept = continued.filter(|_| !options.changed_case);
+    let kept = kept.map(|found| files::limits_at(&found.state)).transpose()?.flatten();
+    let bounds = match kept {
+        Some([speed, energy]) => Bounds { speed, energy },
+        None => Bounds::of(case, stepper, stepper.comm()),
+    };
     stepper.set_speed_limit(bounds.speed);
     stepper.set_energy_limit(EnergyLimit { margin: bounds.energy, share: MARGIN });
     Ok(())

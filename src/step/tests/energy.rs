@@ -1,4 +1,4 @@
-//! Energy that nobody has put in ends a step, which is then taken back; work of gravity that changes is known.
+//! A step that would leave energy that nobody has put in is taken back; the work of gravity that changes.
 
 use super::*;
 
