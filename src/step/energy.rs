@@ -9,6 +9,7 @@ use crate::machine::Machine;
 use crate::multibody::BodyIndex;
 use crate::scene::BodyId;
 use decomposition::{Comm, ExactSum};
+use serde::{Deserialize, Serialize};
 
 /// How much more energy there may be than was put in.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +18,21 @@ pub struct EnergyLimit {
     pub margin: f64,
     /// Of the work done so far, besides.
     pub share: f64,
+}
+
+/// Energy that nobody has put in: the same on every rank. Numbers are text, since an error is compared and
+/// sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Excess {
+    /// J.
+    pub excess: String,
+    pub allowed: String,
+    /// Where it would be.
+    pub parts: String,
+    /// The free body that would be the fastest, and its speed.
+    pub fastest: Option<(BodyId, String)>,
+    /// The same of bodies of machines, in words.
+    pub fastest_of_machines: Option<String>,
 }
 
 impl EnergyLimit {
@@ -57,7 +73,7 @@ fn error(world: &World, [excess, allowed]: [f64; 2], comm: &dyn Comm) -> StepErr
     }
     ExactSum::reduce(&mut sums, comm);
     let [grains, moving, stored] = sums.map(|sum| sum.value());
-    StepError::TooMuchEnergy {
+    StepError::TooMuchEnergy(Box::new(Excess {
         excess: format!("{excess:.3e}"),
         allowed: format!("{allowed:.3e}"),
         parts: format!(
@@ -65,7 +81,7 @@ fn error(world: &World, [excess, allowed]: [f64; 2], comm: &dyn Comm) -> StepErr
         ),
         fastest: fastest(world, comm),
         fastest_of_machines: fastest_of_machines(machines, comm),
-    }
+    }))
 }
 
 /// The free body that is the fastest; of several that with the lowest id. Collective.

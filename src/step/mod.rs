@@ -24,7 +24,7 @@ pub mod world;
 
 pub use crate::exchange::{DecompositionOptions, Dump};
 pub use account::Account;
-pub use energy::EnergyLimit;
+pub use energy::{EnergyLimit, Excess};
 pub use machines::{Loads, Machines};
 pub use observe::Observation;
 pub use region::RegionMeasure;
@@ -111,18 +111,8 @@ pub enum StepError {
     #[error("body {} would move at {speed}", body.0)]
     TooFast { body: BodyId, speed: String },
     /// The state is that of the start of the step.
-    #[error("there would be {excess} J more than were put in, beyond the {allowed} J that are let pass")]
-    TooMuchEnergy {
-        /// J, as text: an error is compared and sent.
-        excess: String,
-        allowed: String,
-        /// Where it would be.
-        parts: String,
-        /// The free body that would be the fastest, and its speed.
-        fastest: Option<(BodyId, String)>,
-        /// The same of bodies of machines, in words.
-        fastest_of_machines: Option<String>,
-    },
+    #[error("there would be {} J more than were put in, beyond the {} J that are let pass", .0.excess, .0.allowed)]
+    TooMuchEnergy(Box<Excess>),
 }
 
 /// A world with everything needed to step it.

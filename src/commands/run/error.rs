@@ -76,7 +76,7 @@ pub enum RunError {
     TooFast { step: u64, time: f64, body: String, speed: String, limit: f64, saved: String },
     #[error(
         "step {step} (t = {time:?} s): there would be {excess} J more than were put in, beyond the {allowed} J that are let \
-         pass: the run has exploded ({parts}; {fastest})\n  \
+         pass: the run has exploded ({place})\n  \
          {saved}; a smaller time step or softer springs may help"
     )]
     Energy {
@@ -84,9 +84,8 @@ pub enum RunError {
         time: f64,
         excess: String,
         allowed: String,
-        /// Where it is.
-        parts: String,
-        fastest: String,
+        /// Where it would be, and what would move fastest.
+        place: String,
         saved: String,
     },
     #[error(

@@ -7,7 +7,7 @@ use crate::geometry::{Aabb, Vec3};
 use crate::input::Case;
 use crate::machine::Machine;
 use crate::scene::{Body, BodyId};
-use crate::step::{EnergyLimit, StepError, Stepper};
+use crate::step::{EnergyLimit, Excess, Stepper};
 use decomposition::{Comm, ExactSum};
 
 /// By how much a speed or an energy must be beyond what a case can have.
@@ -154,16 +154,15 @@ impl Run<'_> {
 
     /// A step that was not taken, because there would have been energy that nobody had put in: the state from
     /// before it is saved. Collective.
-    pub(super) fn too_much_energy(&mut self, error: StepError) -> RunError {
-        let StepError::TooMuchEnergy { excess, allowed, parts, fastest, fastest_of_machines } = error else {
-            return self.failed(error);
-        };
+    pub(super) fn too_much_energy(&mut self, found: Excess) -> RunError {
+        let Excess { excess, allowed, parts, fastest, fastest_of_machines } = found;
         let step = self.stepper.scene().state.step + 1;
         let body = fastest.map(|(body, speed)| format!("{} would move at {speed}", self.describe_body(body)));
         let fastest: Vec<String> = body.into_iter().chain(fastest_of_machines).collect();
+        let place = format!("{parts}; {}", fastest.join(", "));
         let saved = self.save_start();
         let time = self.stepper.physics().time(step);
-        RunError::Energy { step, time, excess, allowed, parts, fastest: fastest.join(", "), saved }
+        RunError::Energy { step, time, excess, allowed, place, saved }
     }
 
     /// The body's own rank knows its group; the others describe it by its id alone, and only rank 0 is heard.

@@ -386,7 +386,7 @@ impl Run<'_> {
             let report = match self.stepper.step() {
                 Err(StepError::Stopped { signal }) => return self.broken_off(signal),
                 Err(StepError::TooFast { body, speed }) => return Err(self.exploded(body, speed)),
-                Err(error @ StepError::TooMuchEnergy { .. }) => return Err(self.too_much_energy(error)),
+                Err(StepError::TooMuchEnergy(found)) => return Err(self.too_much_energy(*found)),
                 made => made.map_err(|source| self.failed(source))?,
             };
             self.step_seconds += begun.elapsed().as_secs_f64();
