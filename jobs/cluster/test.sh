@@ -66,6 +66,13 @@ straight() {
   [ -f "$out/final.h5" ] || "$BRECCIA" run $CASE --steps "$1" --threads 1 --out "$out" >"$out.log" 2>&1
   "$BRECCIA" digest "$out"
 }
+# lasting SECONDS: steps that take one core so long; their straight run is made on the way.
+lasting() {
+  local out=$base/straight-lasting steps
+  "$BRECCIA" run $CASE --steps 1000000 --max-time "${1}s" --threads 1 --out "$out" >"$out.log" 2>&1
+  steps=$(sed -n 's/.*"last_step": \([0-9]*\).*/\1/p' "$out/summary.json")
+  mv "$out" "$base/straight-$steps" && echo "$steps"
+}
 same() {
   [ "$("$BRECCIA" digest "$1")" = "$(straight "$2")" ] || { echo "another digest than that of a straight run"; return 1; }
 }
@@ -130,17 +137,19 @@ scenario_tamping() {
   done_well "$job" 1800 && [ -f "$work/tamping/demo/report.html" ]
 }
 scenario_requeue() {
-  local job out=$work/requeue; job=$(BRECCIA_OUT=$out submit "${small[@]}" jobs/slurm/requeue.sh $CASE --steps "$STEPS" "${often[@]}")
-  running "$out" && on 1 scontrol requeue "$job" && sleep 1 && done_well "$job" 1800 && same "$out" "$STEPS"
+  local job out=$work/requeue steps=$((STEPS < 150 ? 150 : STEPS * 2))
+  job=$(BRECCIA_OUT=$out submit "${small[@]}" jobs/slurm/requeue.sh $CASE --steps $steps "${often[@]}")
+  running "$out" && on 1 scontrol requeue "$job" && sleep 1 && done_well "$job" 1800 && same "$out" $steps \
+    && [ "$(field "$job" Restarts)" = 1 ]
 }
 # A job that is cancelled leaves a checkpoint and stays cancelled.
 scenario_cancelled() {
   local job out=$work/cancelled; job=$(BRECCIA_OUT=$out submit "${small[@]}" jobs/slurm/requeue.sh $CASE --steps 100000 "${often[@]}")
   running "$out" && on 1 scancel "$job" && [ "$(wait_for "$job" 60)" = "CANCELLED " ] && no_ranks && grep -q '"stopped"' "$out/summary.json"
 }
-# The signal comes within ten seconds of the start, as the limit is a minute; the script puts the job back into the queue.
+# The signal comes within ten seconds of the start, as the limit is a minute, and the run takes longer; the script puts the job back into the queue.
 scenario_time_limit() {
-  local job out=$work/limit steps=$((STEPS * 4))
+  local job out=$work/limit steps; steps=$(lasting 30)
   job=$(BRECCIA_OUT=$out submit "${small[@]}" --time=1 --signal=USR1@50 jobs/slurm/requeue.sh $CASE --steps $steps)
   done_well "$job" 1800 && grep -q "SIGUSR1: ending" "$work"/breccia-"$job"-*.log && same "$out" $steps
 }
@@ -167,7 +176,9 @@ scenario_killed_rank() {
 }
 # All that lives on the second node ends at once; it comes back when the job has been put into the queue again.
 scenario_killed_node() {
-  local job out=$work/node begun; job=$(BRECCIA_OUT=$out submit "${small[@]}" jobs/slurm/requeue.sh $CASE --steps "$STEPS" "${often[@]}")
+  # Long enough for the node to go while it runs, on a fast machine too.
+  local job out=$work/node begun steps=$((STEPS < 150 ? 150 : STEPS * 2))
+  job=$(BRECCIA_OUT=$out submit "${small[@]}" jobs/slurm/requeue.sh $CASE --steps $steps "${often[@]}")
   running "$out" || return 1
   # shellcheck disable=SC2046
   kill -9 $(living 2); begun=$SECONDS
@@ -177,7 +188,7 @@ scenario_killed_node() {
   # As after a boot: Slurm's pmix would not start a step whose socket is still in the spool directory.
   rm -rf "$work"/cluster/{spool,tmp}-node2/*
   on 2 slurmd -N node2
-  [ "$came" = 0 ] && done_well "$job" 1800 && same "$out" "$STEPS"
+  [ "$came" = 0 ] && done_well "$job" 1800 && same "$out" $steps
 }
 # Slurm would notice after half a minute, and has no way to the second node: the ranks themselves end there.
 scenario_network_cut() {

@@ -22,6 +22,7 @@ mod closure;
 mod cut;
 mod dense;
 mod dynamics;
+mod energy;
 mod error;
 mod force;
 mod joint;

@@ -91,6 +91,8 @@ pub struct Multibody {
     /// Velocities at which forces are evaluated.
     force_velocity: Vec<f64>,
     last_closure: Closure,
+    /// What the last displacement of positions alone has changed: energy of weight and that of springs, J.
+    pub(super) displaced: [f64; 2],
     /// What the time integrator remembers of this system from step to step; only it knows what the numbers
     /// mean.
     pub memory: Vec<f64>,
@@ -180,6 +182,7 @@ impl Multibody {
             contact_velocity: ContactVelocity::default(),
             force_velocity: vec![0.0; nv],
             last_closure: Closure::default(),
+            displaced: [0.0; 2],
             memory: Vec::new(),
             model,
             coordinates,
@@ -456,6 +459,7 @@ impl Multibody {
         }
         reduced.complete_velocity(model, data, partition, &mut coordinates.v);
         self.advance_positions(self.time_step - self.advanced);
+        self.displaced = [0.0; 2];
         if !shift.is_empty() {
             self.move_by(shift)?;
         }
@@ -467,16 +471,6 @@ impl Multibody {
         reduced.complete_velocity(model, data, partition, &mut coordinates.v);
         self.choose_partition()?;
         self.refresh();
-        Ok(())
-    }
-
-    fn move_by(&mut self, shift: &[f64]) -> Result<(), MultibodyError> {
-        let needed = self.partition.nu();
-        if shift.len() != needed {
-            return Err(MultibodyError::WrongLength { what: "shift", given: shift.len(), needed });
-        }
-        let all = &self.reduced.map * DVector::from_column_slice(shift);
-        self.model.integrate(&mut self.coordinates.q, all.as_slice(), 1.0);
         Ok(())
     }
 
@@ -552,24 +546,6 @@ impl Multibody {
         self.evaluate_force(self.time)?;
         let dv_u = &self.reduced.mass_inverse * &self.reduced.force;
         Ok(&self.reduced.map * dv_u + &self.reduced.bias)
-    }
-
-    /// Kinetic energy, that of weight and that of springs at the current state, J.
-    pub fn energy(&mut self) -> [f64; 3] {
-        self.data.update_velocities(&self.model, &self.coordinates.v);
-        self.data.update_mass(&self.model);
-        self.energy_now()
-    }
-
-    /// The same where velocities and masses are current: at the start, and after [`energy`](Self::energy) has
-    /// been asked for at the end of a step.
-    pub fn energy_now(&self) -> [f64; 3] {
-        [self.data.kinetic_energy(), self.data.gravity_energy(&self.model), self.spring_energy()]
-    }
-
-    /// Of springs with a stiffness, J.
-    pub fn spring_energy(&self) -> f64 {
-        self.data.spring_energy(&self.model, &self.coordinates.q)
     }
 
     /// Model, partition and closure error, for a person to read.

@@ -14,11 +14,11 @@ use decomposition::{Comm, ExactSum};
 /// What does work on a scene from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// Prescribed joints and kinematic bodies.
+    /// Prescribed joints, kinematic bodies, and gravity that changes in time.
     Motions,
     /// Force elements of machines, without what their springs store.
     Forces,
-    /// Corrections of overlap: what they lift grains.
+    /// Corrections of overlap: what they lift of grains and machines, and do to the springs of machines.
     Corrections,
 }
 
@@ -48,6 +48,11 @@ impl Account {
     /// Of a weight that is moved.
     pub fn lift(&mut self, mass: f64, gravity: &Vec3, displacement: &Vec3) {
         self.add(Source::Corrections, -mass * gravity.dot(displacement));
+    }
+
+    /// Of a weight that gets heavier, or lighter, where it is.
+    pub fn reweigh(&mut self, mass: f64, change: &Vec3, position: &Vec3) {
+        self.add(Source::Motions, -mass * change.dot(position));
     }
 
     pub(super) fn sums(&self) -> &[ExactSum] {

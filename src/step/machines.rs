@@ -62,8 +62,8 @@ pub struct Loads {
     pub contacts: Vec<[Vec3; 2]>,
     /// Of the force elements, mean over the step, W: what they put in, or with a minus take up.
     pub powers: Vec<f64>,
-    /// Of force elements, without what springs store, and of prescribed joints in the step, J.
-    work: [f64; 2],
+    /// Of force elements, without what springs store, of prescribed joints and of corrections in the step, J.
+    work: [f64; 3],
 }
 
 impl Machines {
@@ -151,10 +151,11 @@ impl Machines {
     }
 
     /// Moves machines between steps by displacements of their independent coordinates, velocities as they
-    /// are. Collective.
+    /// are, and accounts for what that does. Collective.
     pub(super) fn shift(
         &mut self,
         scene: &mut Scene,
+        account: &mut Account,
         displacements: &[Vec<f64>],
         comm: &dyn Comm,
     ) -> Result<(), StepError> {
@@ -167,6 +168,7 @@ impl Machines {
                 own = own.and_then(|()| {
                     machine.multibody.shift(displacement).map_err(|problem| error(machine, problem))
                 });
+                account.add(Source::Corrections, machine.multibody.displaced().iter().sum());
             }
         }
         broadcast(own, OWNER, comm)?;
@@ -245,6 +247,7 @@ impl Machines {
         for loads in &self.loads {
             account.add(Source::Forces, loads.work[0]);
             account.add(Source::Motions, loads.work[1]);
+            account.add(Source::Corrections, loads.work[2]);
         }
     }
 
@@ -278,9 +281,11 @@ impl Machines {
                 let ends = self.rates[index].iter().zip(machine.multibody.force_rates());
                 let values = machine.multibody.force_values().iter();
                 loads.powers = values.zip(ends).map(|(force, (a, b))| force * 0.5 * (a + b)).collect();
-                let stored = loads.energies[2] - self.springs[index];
+                let [lifted, stretched] = machine.multibody.displaced();
+                let stored = loads.energies[2] - self.springs[index] - stretched;
                 let time_step = machine.multibody.time_step();
                 loads.work[0] = loads.powers.iter().sum::<f64>() * time_step + stored;
+                loads.work[2] = lifted + stretched;
                 Ok(loads)
             });
             self.loads[index] = finished.map_err(|problem| error(machine, problem))?;
@@ -312,7 +317,7 @@ impl Loads {
             energies: [0.0; 3],
             contacts: vec![[Vec3::zeros(); 2]; machine.contact_shapes().count()],
             powers: vec![0.0; model.force_names().count()],
-            work: [0.0; 2],
+            work: [0.0; 3],
         }
     }
 
@@ -335,7 +340,7 @@ impl Loads {
             energies: [0.0; 3],
             contacts: machine.contact_shapes().map(contact).collect(),
             powers: Vec::new(),
-            work: [0.0, multibody.work_of_motions(&wrenches)],
+            work: [0.0, multibody.work_of_motions(&wrenches), 0.0],
         })
     }
 }

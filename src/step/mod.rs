@@ -6,6 +6,7 @@ pub mod assemble;
 pub mod contacts;
 pub mod correct;
 pub mod couple;
+mod energy;
 pub mod integrate;
 pub mod machines;
 pub mod observe;
@@ -25,6 +26,7 @@ pub mod world;
 
 pub use crate::exchange::{DecompositionOptions, Dump};
 pub use account::Account;
+pub use energy::{EnergyLimit, Excess};
 pub use machines::{Loads, Machines};
 pub use observe::Observation;
 pub use overlap::Overlap;
@@ -113,6 +115,9 @@ pub enum StepError {
     /// The state is that of the start of the step.
     #[error("body {} would move at {speed}", body.0)]
     TooFast { body: BodyId, speed: String },
+    /// The state is that of the start of the step.
+    #[error("there would be {} J more than were put in, beyond the {} J that are let pass", .0.excess, .0.allowed)]
+    TooMuchEnergy(Box<Excess>),
 }
 
 /// A world with everything needed to step it.
@@ -143,6 +148,7 @@ pub struct Stepper<'c> {
     speed_limit: Option<f64>,
     /// The size of the smallest free body, m.
     smallest: f64,
+    energy_limit: Option<EnergyLimit>,
 }
 
 /// All that a step changes and the next ones depend on, of this rank: to try a step and take it back.
@@ -199,6 +205,7 @@ impl<'c> Stepper<'c> {
             past_start: false,
             is_put_back: false,
             speed_limit: None,
+            energy_limit: None,
         }
     }
 
@@ -209,13 +216,13 @@ impl<'c> Stepper<'c> {
             start.remember(&self.world);
         }
         let made = self.make_step();
-        match (&self.start, made) {
-            (Some(start), Err(broken)) if !self.past_start => {
-                self.is_put_back = start.put_back(&mut self.world).is_ok();
-                Err(broken)
-            }
-            (_, made) => made,
+        let (Some(start), Err(_)) = (&mut self.start, &made) else { return made };
+        if !self.past_start {
+            self.is_put_back = start.put_back(&mut self.world).is_ok();
+            // Those that were found belong to the step that is not taken.
+            self.contacts.clear();
         }
+        made
     }
 
     fn make_step(&mut self) -> Result<StepReport, StepError> {
@@ -246,8 +253,15 @@ impl<'c> Stepper<'c> {
         let counts = results.counts;
         self.finish(&solution, results, &shifts)?; // (28), (30), (16), (20)
         let left = self.limit_overlap()?;
-        let migrated = self.migrate();
         self.gather_wall_impulses();
+        if let Some(limit) = &self.energy_limit {
+            limit.check(&self.world, self.territory.comm)?;
+        }
+        self.past_start = true; // up to here a step can be put back from `Start`
+        if let Some(start) = &mut self.start {
+            start.let_go();
+        }
+        let migrated = self.migrate();
         Ok(self.report(&solution, counts, left, migrated))
     }
 
@@ -276,7 +290,7 @@ impl<'c> Stepper<'c> {
         results: Results,
         shifts: &Option<Shifts>,
     ) -> Result<(), StepError> {
-        let Self { world, integrator, timers, territory, .. } = self;
+        let Self { world, integrator, timers, territory, start, .. } = self;
         let (clock, comm) = (world.clock(), territory.comm);
         let World { scene, machines, physics, account } = world;
         let Results { inertia, free_velocity, impulses, touched, .. } = results;
@@ -284,17 +298,20 @@ impl<'c> Stepper<'c> {
         let velocities = &solution.hub.velocities;
         let end = machines::End { velocities, shifts: &displacements, touched: &touched };
         timers.time(Phase::Machine, comm, || machines.finish(scene, &**integrator, &end, comm))?;
-        self.past_start = true; // up to here a step can be put back from `Start`
         machines.account(account);
         timers.time(Phase::Finish, comm, || {
             let moved = Moved { inertia: &inertia, free: &free_velocity, solved: &solution.velocities };
             integrator.finish(&mut world.scene.state.grains, &moved, &clock);
             correct::apply(world, shifts);
+            world.change_gravity();
             let World { scene, physics, .. } = world;
             let state = &mut scene.state;
             let time = physics.time(state.step + 1);
             integrate::finish_prescribed(&mut state.statics, &scene.model.motions, time);
-            state.impulses = impulses;
+            let before = std::mem::replace(&mut state.impulses, impulses);
+            if let Some(start) = start {
+                start.keep(before);
+            }
             state.step += 1;
         });
         Ok(())
@@ -418,6 +435,12 @@ impl Stepper<'_> {
         self.world.machines.speed_limit = Some(limit);
     }
 
+    /// From now on a step that would leave more energy than was put in is not taken. All ranks ask alike,
+    /// after [`let_stop`](Self::let_stop), when an account is open.
+    pub fn set_energy_limit(&mut self, limit: EnergyLimit) {
+        self.energy_limit = Some(limit);
+    }
+
     pub fn comm(&self) -> &dyn Comm {
         self.territory.comm
     }
@@ -430,6 +453,11 @@ impl Stepper<'_> {
     /// m/s, if there is one.
     pub fn speed_limit(&self) -> Option<f64> {
         self.speed_limit
+    }
+
+    /// If there is one.
+    pub fn energy_limit(&self) -> Option<EnergyLimit> {
+        self.energy_limit
     }
 
     /// Lets the next step keep its contact problem. All ranks ask alike.

@@ -28,6 +28,19 @@ impl World {
     pub fn gravity(&self) -> Vec3 {
         (self.physics.gravity)(self.physics.time(self.scene.state.step))
     }
+
+    /// At the end of a step: gravity becomes that of the next one, which is work on the bodies where they
+    /// stand. A case with machines has constant gravity.
+    pub(super) fn change_gravity(&mut self) {
+        let after = (self.physics.gravity)(self.physics.time(self.scene.state.step + 1));
+        let change = after - self.gravity();
+        if change != Vec3::zeros() {
+            let Self { scene, account, .. } = self;
+            for body in &scene.state.grains {
+                account.reweigh(body.mass, &change, &body.pose.position);
+            }
+        }
+    }
 }
 
 /// The part of space that this rank owns, and how it reaches the others.

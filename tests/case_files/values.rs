@@ -109,7 +109,7 @@ fn clusters_that_contain_themselves_or_explode_are_refused() {
 
 /// Of this thread, which does not grow while others have the processor: user and system, in hundredths of a
 /// second.
-fn processor_time() -> Duration {
+pub fn processor_time() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/stat").expect("a Linux system");
     let (_, fields) = text.rsplit_once(')').expect("a name in parentheses");
     let ticks = |field: usize| {

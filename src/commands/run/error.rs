@@ -75,20 +75,18 @@ pub enum RunError {
     )]
     TooFast { step: u64, time: f64, body: String, speed: String, limit: f64, saved: String },
     #[error(
-        "step {step} (t = {time:?} s): there are {excess:.3e} J more than were put in, beyond the {allowed:.3e} J that are let \
-         pass: the run has exploded ({parts}; {fastest})\n  \
-         checkpoints, pictures and series up to here are in {}; a smaller time step or softer springs may help",
-        directory.display()
+        "step {step} (t = {time:?} s): there would be {excess} J more than were put in, beyond the {allowed} J that are let \
+         pass: the run has exploded ({place})\n  \
+         {saved}; a smaller time step or softer springs may help"
     )]
     Energy {
         step: u64,
         time: f64,
-        excess: f64,
-        allowed: f64,
-        /// Where it is.
-        parts: String,
-        fastest: String,
-        directory: PathBuf,
+        excess: String,
+        allowed: String,
+        /// Where it would be, and what would move fastest.
+        place: String,
+        saved: String,
     },
     #[error(
         "step {step} (t = {time:?} s): {}{source}\n  {saved}",

@@ -134,6 +134,7 @@ const ENERGY: &str = "energy";
 /// Where the errors of forces stood.
 const FORCE_ERRORS: &str = "force errors";
 pub(super) const FORCE_ERRORS_FILE: &str = "force_errors.csv";
+const LIMITS: &str = "limits";
 const BODIES: &str = "bodies.vtkhdf";
 const CONTACTS: &str = "contacts.vtkhdf";
 
@@ -153,6 +154,12 @@ pub(super) fn statistics_at(state: &StateFile) -> Result<Option<Statistics>, Out
 /// The work done in a run up to a checkpoint; none if it does not say.
 pub(super) fn account_at(state: &StateFile) -> Result<Option<EnergyAccount>, OutputError> {
     Ok(state.attachment(ENERGY)?.and_then(|bytes| EnergyAccount::decode(&bytes)))
+}
+
+/// The speed and the energy that a run was not to exceed at a checkpoint; none if it does not say.
+pub(super) fn limits_at(state: &StateFile) -> Result<Option<[f64; 2]>, OutputError> {
+    let decode = |bytes: Vec<u8>| postcard::from_bytes(&bytes).ok();
+    Ok(state.attachment(LIMITS)?.and_then(decode))
 }
 
 impl<'c> Files<'c> {
@@ -375,6 +382,10 @@ impl<'c> Files<'c> {
             }
             attachments.push((STATISTICS.into(), account.statistics.encode()));
             attachments.push((ENERGY.into(), energy));
+            if let (Some(speed), Some(limit)) = (stepper.speed_limit(), stepper.energy_limit()) {
+                let limits = postcard::to_allocvec(&[speed, limit.margin]).unwrap_or_default();
+                attachments.push((LIMITS.into(), limits));
+            }
             let listing = serde_json::to_vec(account.listing).unwrap_or_default();
             attachments.push((LISTING.into(), listing));
             attachments.push((GRADINGS.into(), serde_json::to_vec(account.gradings).unwrap_or_default()));

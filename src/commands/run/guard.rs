@@ -8,7 +8,7 @@ use crate::geometry::{Aabb, Vec3};
 use crate::input::Case;
 use crate::machine::Machine;
 use crate::scene::{Body, BodyId};
-use crate::step::{StepReport, Stepper};
+use crate::step::{EnergyLimit, Excess, StepReport, Stepper};
 use decomposition::{Comm, ExactSum};
 
 /// By how much a speed or an energy must be beyond what a case can have.
@@ -19,9 +19,6 @@ const USUAL: f64 = 100.0;
 
 /// Of the speed at which a run has exploded, what all bodies together may gain from nowhere.
 const SLOW: f64 = 1e-3;
-
-/// Steps from one balance of energy to the next.
-const BALANCE_EVERY: u64 = 16;
 
 /// How large and how fast a case is, the same on every rank.
 struct Scales {
@@ -70,16 +67,15 @@ impl Scales {
 }
 
 /// What a run may not exceed.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Bounds {
+struct Bounds {
     /// The speed beyond which a run has exploded, m/s: that of the case, or what its own scales allow, but at
     /// least [`USUAL`]: through all of the scene in a step, and [`MARGIN`] times the fastest body at the
     /// start and a free fall as long as the run.
-    pub speed: f64,
+    speed: f64,
     /// By how much the energy may exceed the work done, besides [`MARGIN`] times that work, J: [`MARGIN`]
     /// times the energy of motion at the start and of a fall across the scene, and that of all bodies at a
     /// share [`SLOW`] of the speed. One for explosions, not for drift.
-    pub energy: f64,
+    energy: f64,
 }
 
 /// Collective, before the first step: what the steps of a run are watched by. `continued` is the run that
@@ -89,7 +85,7 @@ pub(super) fn begin(
     case: &Case,
     options: &Options,
     continued: Option<&Found>,
-) -> Result<Bounds, RunError> {
+) -> Result<(), RunError> {
     if options.force {
         stepper.let_stiff_forces();
     }
@@ -98,14 +94,21 @@ pub(super) fn begin(
         Some(account) => stepper.resume_account(&account),
         None => stepper.open_account(),
     }
-    let bounds = Bounds::of(case, stepper, stepper.comm());
+    // Those of a run stay what they were at its start: otherwise each restart would let pass more.
+    let kept = continued.filter(|_| !options.changed_case);
+    let kept = kept.map(|found| files::limits_at(&found.state)).transpose()?.flatten();
+    let bounds = match kept {
+        Some([speed, energy]) => Bounds { speed, energy },
+        None => Bounds::of(case, stepper, stepper.comm()),
+    };
     stepper.set_speed_limit(bounds.speed);
-    Ok(bounds)
+    stepper.set_energy_limit(EnergyLimit { margin: bounds.energy, share: MARGIN });
+    Ok(())
 }
 
 impl Bounds {
     /// Collective.
-    pub fn of(case: &Case, stepper: &Stepper, comm: &dyn Comm) -> Self {
+    fn of(case: &Case, stepper: &Stepper, comm: &dyn Comm) -> Self {
         let Scales { size, fastest, gravity, mass } = Scales::of(stepper, comm);
         let across = size / stepper.physics().time_step;
         let own = across + MARGIN * (fastest + gravity * case.simulation.duration);
@@ -118,62 +121,6 @@ impl Bounds {
 }
 
 impl Run<'_> {
-    /// At times: an error if there is more energy than can be. Collective, and the same on every rank.
-    pub(super) fn guard_energy(&mut self, report: &StepReport) -> Result<(), RunError> {
-        if !report.step.is_multiple_of(BALANCE_EVERY) {
-            return Ok(());
-        }
-        let margin = self.bounds.energy;
-        let observed = self.observed();
-        let allowed = margin + MARGIN * observed.work.iter().map(|work| work.abs()).sum::<f64>();
-        // Not a number is too much.
-        if observed.balance <= allowed {
-            return Ok(());
-        }
-        let (grains, machines) = (observed.kinetic_energy, observed.machines);
-        Err(RunError::Energy {
-            step: report.step,
-            time: report.time,
-            excess: observed.balance,
-            allowed,
-            parts: format!(
-                "grains {grains:.3e} J of motion, machines {:.3e} J of motion and {:.3e} J in springs",
-                machines[0], machines[2]
-            ),
-            fastest: self.fastest(),
-            directory: self.options.directory.clone(),
-        })
-    }
-
-    /// The fastest body in words. Collective.
-    fn fastest(&self) -> String {
-        let grains = self.stepper.scene().state.grains.iter();
-        let own = grains.map(|body| (body, body.velocity.norm())).max_by(|a, b| a.1.total_cmp(&b.1));
-        let mut most = [own.map_or(f64::NEG_INFINITY, |(_, speed)| speed)];
-        self.comm.max_f64(&mut most);
-        let own = own.filter(|(_, speed)| *speed >= most[0]);
-        let text = own.map(|(body, speed)| {
-            format!("{} moves at {speed:.3e} m/s", self.inventory.describe(body.id, body.group))
-        });
-        let mut texts: Vec<String> = self
-            .comm
-            .all_gather(text.unwrap_or_default().as_bytes())
-            .into_iter()
-            .map(|text| String::from_utf8_lossy(&text).into_owned())
-            .filter(|text| !text.is_empty())
-            .take(1)
-            .collect();
-        let machines = self.stepper.machines().all().iter();
-        let bodies = machines
-            .flat_map(|machine| machine.multibody.speeds().map(move |(body, speed)| (machine, body, speed)));
-        if let Some((machine, body, speed)) = bodies.max_by(|a, b| a.2.total_cmp(&b.2)) {
-            let model = machine.multibody.model();
-            let (name, body) = (model.name(), model.body_name(body));
-            texts.push(format!("{body:?} of machine {name:?} at {speed:.3e} m/s"));
-        }
-        texts.join(", ")
-    }
-
     /// The state from before a step that has failed is saved, if it is there; what to say of it. Collective.
     pub(super) fn save_start(&mut self) -> String {
         if !self.stepper.is_put_back() {
@@ -220,6 +167,19 @@ impl Run<'_> {
              with a limited force lets it stop, and stiffness in [[contact]] lets stones give way",
             report.step
         ));
+    }
+
+    /// A step that was not taken, because there would have been energy that nobody had put in: the state from
+    /// before it is saved. Collective.
+    pub(super) fn too_much_energy(&mut self, found: Excess) -> RunError {
+        let Excess { excess, allowed, parts, fastest, fastest_of_machines } = found;
+        let step = self.stepper.scene().state.step + 1;
+        let body = fastest.map(|(body, speed)| format!("{} would move at {speed}", self.describe_body(body)));
+        let fastest: Vec<String> = body.into_iter().chain(fastest_of_machines).collect();
+        let place = format!("{parts}; {}", fastest.join(", "));
+        let saved = self.save_start();
+        let time = self.stepper.physics().time(step);
+        RunError::Energy { step, time, excess, allowed, place, saved }
     }
 
     /// The body's own rank knows its group; the others describe it by its id alone, and only rank 0 is heard.

@@ -42,7 +42,6 @@ use decomposition::{Comm, watch};
 use error::agree;
 use files::{Account, FORCE_ERRORS_FILE, Files, Frames, OldFiles};
 use force_check::ForceChecks;
-use guard::Bounds;
 use progress::Progress;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -149,7 +148,7 @@ pub fn run(
     let statistics = found.map(|found| files::statistics_at(&found.state)).transpose()?.flatten();
     let mut stepper = Stepper::with_machines(scene, machines, physics, solver, decomposition, comm);
     stepper.let_stop();
-    let bounds = guard::begin(&mut stepper, case, options, continued)?;
+    guard::begin(&mut stepper, case, options, continued)?;
     stepper.set_regions(case.regions.iter().map(|region| region.bounds).collect());
     if options.verify {
         stepper.verify_copies();
@@ -171,7 +170,6 @@ pub fn run(
         restarted_from: found.map(|_| first_step),
         statistics: statistics.unwrap_or_default(),
         observed: None,
-        bounds,
         checks: ForceChecks::new(case),
         row_failure: None,
         overlap_is_known: false,
@@ -311,7 +309,6 @@ struct Run<'a> {
     statistics: Statistics,
     /// Of the step that has just been made, once somebody has asked.
     observed: Option<Observation>,
-    bounds: Bounds,
     checks: Option<ForceChecks>,
     row_failure: Option<RunError>,
     /// A large overlap has been said.
@@ -401,6 +398,7 @@ impl Run<'_> {
             let report = match self.stepper.step() {
                 Err(StepError::Stopped { signal }) => return self.broken_off(signal),
                 Err(StepError::TooFast { body, speed }) => return Err(self.exploded(body, speed)),
+                Err(StepError::TooMuchEnergy(found)) => return Err(self.too_much_energy(*found)),
                 made => made.map_err(|source| self.failed(source))?,
             };
             self.step_seconds += begun.elapsed().as_secs_f64();
@@ -414,7 +412,6 @@ impl Run<'_> {
             self.name_overlap(&report);
             self.observed = None;
             let verdict = self.agree_on_step(&report);
-            self.guard_energy(&report)?;
             if verdict.row_failed {
                 let own = self.row_failure.take().map_or(Ok(()), Err);
                 agree(self.comm, own).or_else(|error| self.let_pass_rows(error))?;

@@ -94,7 +94,8 @@ impl Projector {
         let shifts = Some(Shifts::of(solution));
         let displacements = machine_displacements(&shifts, &world.physics);
         apply(world, &shifts);
-        world.machines.shift(&mut world.scene, &displacements, comm)?;
+        let World { scene, machines, account, .. } = world;
+        machines.shift(scene, account, &displacements, comm)?;
         Ok((deepest, Round::Moved))
     }
 }

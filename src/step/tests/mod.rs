@@ -1,6 +1,7 @@
 //! The step on one rank and on several, compared with `==`.
 
 mod connection;
+mod energy;
 mod memory;
 
 use super::*;

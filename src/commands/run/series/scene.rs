@@ -60,7 +60,7 @@ pub(super) static GROUPS: [Group; 3] = [
         entry(
             "work_of_motions",
             "J",
-            "of prescribed joints and kinematic bodies, since the start",
+            "of prescribed joints, kinematic bodies and gravity that changes in time, since the start",
             Real(|now, _| now.observed.work[0]),
         ),
         entry(
@@ -72,7 +72,7 @@ pub(super) static GROUPS: [Group; 3] = [
         entry(
             "work_of_corrections",
             "J",
-            "of grains that corrections of overlap have lifted, since the start",
+            "of grains and machines that corrections of overlap have lifted, and of springs that they stretched, since the start",
             Real(|now, _| now.observed.work[2]),
         ),
         entry(
