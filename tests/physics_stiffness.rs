@@ -175,7 +175,8 @@ fn corrections_of_overlap_leave_what_springs_give_way_by() {
 /// k_t by k.
 const RATIO: f64 = 0.8;
 
-/// A cube of one kilogram that does not turn, on four points of a floor that leans by `slope`; x goes down it.
+/// A cube of one kilogram that does not turn, on four points of a floor that leans by `slope`; x goes down
+/// it.
 fn sledge(time_step: f64, friction: f64, slope: f64) -> World {
     let stiffness = Stiffness {
         normal: Normal::Given(STIFFNESS),

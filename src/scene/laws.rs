@@ -61,8 +61,8 @@ pub struct Spring {
 impl Stiffness {
     /// Between bodies of these sizes, m; none for a body that does not give way, and none where neither does.
     ///
-    /// By its modulus a body of size d gives way like a cube of that edge which is pressed over a face, `k = E
-    /// d`; the two of a contact stand one behind the other.
+    /// By its modulus a body of size d gives way like a cube of that edge which is pressed over a face,
+    /// `k = E d`; the two of a contact stand one behind the other.
     pub fn between(&self, sizes: impl Fn(usize) -> Option<f64>) -> Option<Spring> {
         let normal = match self.normal {
             Normal::Given(stiffness) => stiffness,

@@ -10,8 +10,8 @@
 //!
 //! `bias` is `e V_n⁻` for Newton's impact law, or `g/h` for the predictive law.
 //! C is the compliance of a contact, zero where it is rigid: the part of a relative velocity that goes into
-//! squeezing the two surfaces. It adds to `W_nn`. Where a contact is *stretched*, `V_t + bias_t + C_t r_t` takes
-//! the place of `V_t`, and C_t adds to `W_tt`.
+//! squeezing the two surfaces. It adds to `W_nn`. Where a contact is *stretched*, `V_t + bias_t + C_t r_t`
+//! takes the place of `V_t`, and C_t adds to `W_tt`.
 //! `W = Hᵀ M⁻¹ H` is never formed; only its diagonal blocks are, point by point.
 
 use super::end::delassus_of_body;

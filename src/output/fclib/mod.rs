@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! /fclib_local  spacedim, W/, [V/, R/], vectors/{q, mu, [s]}, [info/]
-//! /fclib_global spacedim, M/, H/, [G/], vectors/{f, w, mu, [b], [compliance], [tangential_compliance]}, [info/]
+//! /fclib_global spacedim, M/, H/, [G/], [info/],
+//!               vectors/{f, w, mu, [b], [compliance], [tangential_compliance]}
 //! matrix        {m, n, nz, nzmax} int32[1], p int32, i int32, x float64
 //!               nz = −2: by rows (p: m + 1 starts, i: columns), −1: by columns (p: n + 1 starts, i: rows),
 //!               ≥ 0: triplets (i: rows, p: columns)

@@ -1,4 +1,5 @@
-//! A global problem of rigid bodies in the form that coloured sweeps take: bodies and arms in place of M and H.
+//! A global problem of rigid bodies in the form that coloured sweeps take: bodies and arms in place of M
+//! and H.
 //!
 //! The first unknowns are those of bodies, six each, `M = diag(m, m, m, I)`; what follows is one machine. A
 //! column of H holds `± n` and `± arm × n` for each of the bodies of a contact, and a row of a Jacobian for
