@@ -10,8 +10,8 @@ use common::reference;
 
 /// Step; the tool's impulse where 20,000 sweeps lead; how far 300 sweeps may be from it (N s).
 ///
-/// After jams (496, 906, 1987) half of it or 0.2 N s, in ordinary steps (250, 1300) a tenth, in jams as near as
-/// sweeps come that keep all that was carried over.
+/// After jams (496, 906, 1987) half of it or 0.2 N s, in ordinary steps (250, 1300) a tenth, in jams as near
+/// as sweeps come that keep all that was carried over.
 const STEPS: [(&str, f64, f64); 8] = [
     ("tamping-demo-173", 15.4, 1.5),
     ("tamping-demo-250", 0.083, 0.0083),

@@ -112,7 +112,8 @@ fn those_that_are_forced_to_go_on_end_with_a_checkpoint() {
 }
 
 /// A plate spins about the axis that is not stable, with steps that make energy of its gyroscopic forces; its
-/// centre does not move. The checkpoint is from before the step, and a run with better forces goes on from it.
+/// centre does not move. The checkpoint is from before the step, and a run with better forces goes on from
+/// it.
 #[test]
 fn energy_from_nowhere_ends_the_step_that_would_bring_it() {
     let plate = |forces: &str| {

@@ -14,8 +14,8 @@ use std::process::{Command, Stdio};
 /// Runs a case with several equivalent choices of the solver and reports how far its answers spread.
 ///
 /// Each run goes to a folder of its own in the output directory; one that is finished is not run again. For
-/// each column of series.csv and machines.csv the mean over time and the value at the end are compared over the
-/// runs; spread.csv holds all of them, the table those that matter most.
+/// each column of series.csv and machines.csv the mean over time and the value at the end are compared over
+/// the runs; spread.csv holds all of them, the table those that matter most.
 ///
 /// Same bits are not the same answer: a run has the same bits on any number of ranks, and yet its contact
 /// forces may be one of many that satisfy the laws.

@@ -79,8 +79,8 @@ mod tests {
 
     const COUNT: u32 = 30;
 
-    /// A column of spheres between a floor and a ceiling, squeezed by some impulse in the last step; in this one
-    /// they fall by 0.01 m/s, and the ceiling goes away.
+    /// A column of spheres between a floor and a ceiling, squeezed by some impulse in the last step; in this
+    /// one they fall by 0.01 m/s, and the ceiling goes away.
     fn squeezed(impulse: f64) -> Problem {
         let mut problem = Problem::default();
         for body in 0..COUNT + 2 {

@@ -1,5 +1,5 @@
-//! How large overlaps are beside the bodies that overlap: a tenth of a millimetre is much for sand and nothing
-//! for a boulder.
+//! How large overlaps are beside the bodies that overlap: a tenth of a millimetre is much for sand and
+//! nothing for a boulder.
 
 use super::contacts::ContactProblem;
 use crate::scene::{Body, BodyId, Scene};

@@ -104,7 +104,8 @@ fn line(name: &str, y: &[f64]) -> Line {
     Line { name: name.into(), y: y.to_vec() }
 }
 
-/// Charts of `series.csv`. `tolerance` is the solver's, if known, `errors` are those of forces that were checked.
+/// Charts of `series.csv`. `tolerance` is the solver's, if known, `errors` are those of forces that were
+/// checked.
 pub fn of_series(table: &TextTable, tolerance: Option<f64>, errors: &[ForceError]) -> Vec<Chart> {
     let Some(time) = table.column("time") else { return Vec::new() };
     let mut used = vec!["step", "time", "converged", "manifolds"];

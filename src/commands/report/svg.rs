@@ -177,18 +177,32 @@ pub fn plot(chart: &Chart) -> (String, Value) {
             number(*level)
         );
     }
+    let lines = draw_lines(chart, &across, &upward, &mut text);
+    let data = json!({
+        "x": [x.low, x.high], "y": [y.low, y.high], "log": y.log, "unit": chart.unit, "xname": chart.x_name, "lines": lines,
+    });
+    (text, data)
+}
+
+/// Lines with their bands; the numbers behind them.
+fn draw_lines(
+    chart: &Chart,
+    across: &dyn Fn(f64) -> Option<f64>,
+    upward: &dyn Fn(f64) -> Option<f64>,
+    text: &mut String,
+) -> Vec<Value> {
     let mut lines = Vec::new();
     for (k, line) in chart.lines.iter().enumerate() {
         let kept = thinned(&line.y);
         if chart.band > 0.0 {
-            let edge = band(chart, &line.y, &kept, &across, &upward);
+            let edge = band(chart, &line.y, &kept, across, upward);
             let _ = write!(text, "<polygon class=\"band l{}\" points=\"{edge}\"/>", k % 8);
         }
         let _ = write!(
             text,
             "<path class=\"line l{}\" d=\"{}\"/>",
             k % 8,
-            path(chart, &line.y, &kept, &across, &upward)
+            path(chart, &line.y, &kept, across, upward)
         );
         let rounded = |value: f64| {
             if value.is_finite() {
@@ -203,10 +217,7 @@ pub fn plot(chart: &Chart) -> (String, Value) {
             "y": kept.iter().map(|&k| rounded(line.y[k])).collect::<Vec<Value>>(),
         }));
     }
-    let data = json!({
-        "x": [x.low, x.high], "y": [y.low, y.high], "log": y.log, "unit": chart.unit, "xname": chart.x_name, "lines": lines,
-    });
-    (text, data)
+    lines
 }
 
 fn decade(value: f64) -> String {

@@ -44,8 +44,8 @@ pub struct SolveArguments {
     /// Begins from the first of /guesses, where a file has one, instead of from zero.
     #[arg(long)]
     pub from_guess: bool,
-    /// Solves each problem once more from impulses of its own, and says how far the two answers differ: contact
-    /// forces of rigid bodies are often not unique, what they do to the bodies mostly is.
+    /// Solves each problem once more from impulses of its own, and says how far the two answers differ:
+    /// contact forces of rigid bodies are often not unique, what they do to the bodies mostly is.
     #[arg(long, conflicts_with = "profile")]
     pub unique: bool,
     /// Prints JSON: a list with one object for each file.

@@ -8,7 +8,8 @@ use crate::lanes::{F64x8, Isa, LANES, Vectors, for_each_isa};
 use crate::law::Kind;
 
 for_each_isa! {
-    /// By block and lane: `r · q̂` and `r · W r`, the velocities being those of the impulses and those without.
+    /// By block and lane: `r · q̂` and `r · W r`, the velocities being those of the impulses and those
+    /// without.
     ///
     /// # Safety
     /// Lines are places in both arrays of velocities; the rows are those of all blocks of the problem.
