@@ -172,7 +172,7 @@ const MISTAKES: &[Mistake] = &[
     mistake("{ shape = \"brick\" }", "{ shape = \"pipe\" }", "pipe", "shape.tool.parts.1.shape", "found the unknown name \"pipe\""),
     // Relations.
     mistake("law = \"gap-activated\"", "law = \"predictive\"", "restitution", "contact.2.restitution", "found 0.25 with the law \"predictive\", expected 0, or law = \"gap-activated\""),
-    mistake("friction = \"mu\"", "friction = \"mu\"\ndissipation = 0.1", "dissipation", "contact.1.dissipation", "found without a stiffness, expected stiffness beside it"),
+    mistake("friction = \"mu\"", "friction = \"mu\"\ndissipation = 0.1", "dissipation", "contact.1.dissipation", "found without a stiffness, expected stiffness or young_modulus beside it"),
     mistake("friction = \"mu\"", "friction = \"mu\"\nrestitution = 0.5\nstiffness = 1e7", "restitution = 0.5", "contact.1.restitution", "found with a stiffness, expected 0"),
     mistake("friction = \"mu\"", "friction = \"mu\"\nlaw = \"gap-activated\"\nstiffness = 1e7", "law = \"gap-activated\"\nstiffness", "contact.1.law", "found \"gap-activated\" with a stiffness, expected \"predictive\" or nothing"),
     mistake("friction = \"mu\"", "friction = \"mu\"\nstiffness = 0", "stiffness", "contact.1.stiffness", "found 0, expected a number > 0"),
