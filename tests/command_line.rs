@@ -274,7 +274,7 @@ fn what_does_not_fit_into_memory_is_refused_at_once() {
     for output in [checked, refused] {
         let text = said(&output);
         assert_eq!(output.status.code(), Some(1), "{text}");
-        assert!(text.contains("6755.0 GB") && text.contains("--force"), "{text}");
+        assert!(text.contains("6955.0 GB") && text.contains("--force"), "{text}");
     }
     assert!(!out.exists(), "nothing is written before");
     let nodes = ran(breccia().arg("check").arg(&case).args(many).args(["--nodes", "1000000"]));

@@ -351,7 +351,10 @@ impl Multibody {
         data.update_forces(model, &coordinates.q, force_velocity, time, &self.quantities);
         data.update_force(model);
         if let Some(k) = data.force.iter().position(|x| !x.is_finite()) {
-            let what = format!("the force on `{}`", model.coordinate_name(k));
+            let mut elements = model.force_names().zip(&data.force_values);
+            let element = elements.find(|(_, value)| !value.is_finite());
+            let element = element.map_or(String::new(), |(name, _)| format!(" of {name:?}"));
+            let what = format!("the force{element} on `{}`", model.coordinate_name(k));
             return Err(MultibodyError::NotANumber { what });
         }
         reduced.update_bias(model, data, partition, &self.prescribed_acceleration);
