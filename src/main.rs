@@ -73,7 +73,7 @@ unsafe impl GlobalAlloc for Memory {
 
 /// What a step gives back stays with the process: the next step asks for as much, and pages that come from
 /// the system are cleared first. With a million spheres on one thread that takes a fifth of a step's
-/// processor time; kept, memory at its peak grows by an eighth.
+/// processor time; kept, memory at its peak grows by a tenth.
 #[cfg(target_env = "gnu")]
 fn keep_memory() {
     use std::ffi::c_int;
