@@ -11,8 +11,8 @@ const SMALL: f64 = 1e-2;
 /// The worst of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Overlap {
-    /// Of the size of the smaller body ([`Body::size`]); where it is below a hundredth for the smallest body
-    /// of the scene, of that one's.
+    /// Of the size of the smaller body ([`Body::size`]); overlaps below a hundredth of the smallest body of
+    /// the scene count by that one's.
     pub share: f64,
     /// Where it is more.
     pub bodies: Option<[BodyId; 2]>,
@@ -27,12 +27,16 @@ pub(super) fn smallest(scene: &Scene, comm: &dyn Comm) -> f64 {
 }
 
 impl Overlap {
-    /// Among the contacts of this rank, where `deepest` is the deepest.
+    /// Among the contacts of this rank, where `deepest` is the deepest. A maximum of what each contact says by
+    /// itself, so that it does not depend on which rank has which.
     pub(super) fn of(contacts: &ContactProblem, deepest: f64, smallest: f64) -> Self {
         if deepest <= SMALL * smallest {
             return Self { share: deepest / smallest, bodies: None };
         }
         let worst = contacts.overlaps().filter_map(|(bodies, overlap)| {
+            if overlap <= SMALL * smallest {
+                return Some(Self { share: overlap / smallest, bodies: None });
+            }
             let size = bodies.iter().filter_map(|body| body.size()).fold(f64::INFINITY, f64::min);
             size.is_finite().then(|| Self { share: overlap / size, bodies: Some(bodies.map(|body| body.id)) })
         });
