@@ -27,8 +27,8 @@ pub(super) fn smallest(scene: &Scene, comm: &dyn Comm) -> f64 {
 }
 
 impl Overlap {
-    /// Among the contacts of this rank, where `deepest` is the deepest. A maximum of what each contact says by
-    /// itself, so that it does not depend on which rank has which.
+    /// Among the contacts of this rank, where `deepest` is the deepest. A maximum of what each contact says
+    /// by itself, so that it does not depend on which rank has which.
     pub(super) fn of(contacts: &ContactProblem, deepest: f64, smallest: f64) -> Self {
         if deepest <= SMALL * smallest {
             return Self { share: deepest / smallest, bodies: None };
