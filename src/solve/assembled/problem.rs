@@ -20,6 +20,7 @@
 //! factorised.
 
 use super::blocks::BlockMatrix;
+use super::bodies::Bodies;
 use super::factor::{FactorError, Lu, Pattern};
 use super::sparse::Sparse;
 use super::system::ContactSystem;
@@ -170,7 +171,8 @@ impl GlobalProblem {
     /// Checks, and eliminates v and λ.
     pub fn assemble(&self) -> Result<ContactSystem, ProblemError> {
         let local = self.local()?;
-        Ok(system(self.dimension, &local.w, &local.q, &local.mu))
+        let bodies = Bodies::new(self).map_err(factor("M"))?;
+        Ok(ContactSystem { bodies, ..system(self.dimension, &local.w, &local.q, &local.mu) })
     }
 
     /// The local form.
@@ -244,6 +246,7 @@ fn system(dimension: usize, w: &Sparse, q: &[f64], mu: &[f64]) -> ContactSystem 
         free: ContactSystem::lift(q, dimension).into_iter().map(Vec3::from).collect(),
         friction: mu.to_vec(),
         noise: None,
+        bodies: None,
     }
 }
 
@@ -411,7 +414,7 @@ impl<'a> Parts<'a> {
 }
 
 /// The connected parts of a graph, each ascending, in the order of their first node.
-fn connected(neighbours: &[Vec<u32>]) -> Vec<Vec<u32>> {
+pub(super) fn connected(neighbours: &[Vec<u32>]) -> Vec<Vec<u32>> {
     let mut seen = vec![false; neighbours.len()];
     let mut parts = Vec::new();
     for first in 0..neighbours.len() {

@@ -1,6 +1,7 @@
 //! The assembled contact problem that is solved, and its error in Siconos' measure.
 
 use super::blocks::BlockMatrix;
+use super::bodies::Bodies;
 use crate::geometry::Vec3;
 use crate::law::coulomb::natural_map;
 
@@ -18,6 +19,8 @@ pub struct ContactSystem {
     /// How well each contact's velocity is known, if the error is to be that of the time step: see
     /// [`ContactSystem::error`].
     pub noise: Option<Vec<f64>>,
+    /// The same in the velocities of the bodies, where that is known.
+    pub bodies: Option<Bodies>,
 }
 
 impl ContactSystem {
