@@ -18,6 +18,7 @@ pub mod interior;
 pub mod lorentz;
 pub mod newton;
 pub mod problem;
+pub mod proximal;
 pub mod sparse;
 pub mod system;
 
