@@ -11,6 +11,7 @@
 //! L_ik = A_ik A_kk⁻¹,      A_ij −= L_ik A_kj      i, j in S_k
 //! ```
 
+use crate::lanes::Instructions;
 use std::collections::BTreeSet;
 use thiserror::Error;
 
@@ -143,6 +144,20 @@ impl<'p, const N: usize> Lu<'p, N> {
     }
 
     fn eliminate(&mut self) -> Result<(), FactorError> {
+        match Instructions::chosen() {
+            // SAFETY: the processor has what is chosen.
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx512 => unsafe { eliminate_512(self) },
+            // SAFETY: the same.
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx2 => unsafe { eliminate_256(self) },
+            _ => self.eliminate_with(),
+        }
+    }
+
+    /// Compiled for each instruction set; products are fused with sums on all of them.
+    #[inline(always)]
+    fn eliminate_with(&mut self) -> Result<(), FactorError> {
         let pattern = self.pattern;
         // Where a node stands in the list of the row under work.
         let mut where_is = vec![0usize; self.inverse.len()];
@@ -200,6 +215,22 @@ impl<'p, const N: usize> Lu<'p, N> {
     }
 }
 
+/// # Safety
+/// The processor has AVX-512.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512vl,avx512dq,fma")]
+unsafe fn eliminate_512<const N: usize>(lu: &mut Lu<N>) -> Result<(), FactorError> {
+    lu.eliminate_with()
+}
+
+/// # Safety
+/// The processor has AVX2 and FMA.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn eliminate_256<const N: usize>(lu: &mut Lu<N>) -> Result<(), FactorError> {
+    lu.eliminate_with()
+}
+
 fn add<const N: usize>(a: &mut Block<N>, b: &Block<N>) {
     for row in 0..N {
         for column in 0..N {
@@ -208,12 +239,13 @@ fn add<const N: usize>(a: &mut Block<N>, b: &Block<N>) {
     }
 }
 
+#[inline(always)]
 fn multiply<const N: usize>(a: &Block<N>, b: &Block<N>) -> Block<N> {
     let mut result = [[0.0; N]; N];
     for row in 0..N {
-        for (k, &factor) in a[row].iter().enumerate() {
+        for k in 0..N {
             for column in 0..N {
-                result[row][column] += factor * b[k][column];
+                result[row][column] = a[row][k].mul_add(b[k][column], result[row][column]);
             }
         }
     }
@@ -223,13 +255,13 @@ fn multiply<const N: usize>(a: &Block<N>, b: &Block<N>) -> Block<N> {
 #[inline(always)]
 fn subtract_product<const N: usize>(target: &mut Block<N>, a: &Block<N>, b: &Block<N>) {
     for row in 0..N {
-        for column in 0..N {
-            let mut sum = 0.0;
-            for k in 0..N {
-                sum += a[row][k] * b[k][column];
+        let mut line = target[row];
+        for k in 0..N {
+            for column in 0..N {
+                line[column] = (-a[row][k]).mul_add(b[k][column], line[column]);
             }
-            target[row][column] -= sum;
         }
+        target[row] = line;
     }
 }
 
