@@ -26,6 +26,7 @@ type Row = [Velocity; 3];
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bodies {
+    problem: GlobalProblem,
     /// (row, column, block) of `M`; unknowns that are not there have a one on the diagonal.
     mass: Vec<(u32, u32, Block<NODE>)>,
     /// v_free.
@@ -47,6 +48,7 @@ impl Bodies {
         }
         let nodes = problem.m.rows.div_ceil(NODE);
         let mut bodies = Self {
+            problem: problem.clone(),
             mass: mass(&problem.m, nodes),
             free: vec![[0.0; NODE]; nodes],
             starts: vec![0],
@@ -83,6 +85,11 @@ impl Bodies {
         bodies.factorise_mass(&pattern)?.solve(&mut force);
         bodies.free = force;
         Ok(Some(bodies))
+    }
+
+    /// What it was made of.
+    pub fn problem(&self) -> &GlobalProblem {
+        &self.problem
     }
 
     pub fn nodes(&self) -> usize {
@@ -145,6 +152,15 @@ impl Bodies {
         momenta
     }
 
+    /// `√(vᵀ M v)`.
+    pub fn size(&self, velocities: &[Velocity]) -> f64 {
+        let product = |(row, column, block): &(u32, u32, Block<NODE>)| {
+            let (left, right) = (&velocities[*row as usize], &velocities[*column as usize]);
+            left.iter().zip(block).map(|(left, line)| left * dot(line, right)).sum::<f64>()
+        };
+        self.mass.iter().map(product).sum::<f64>().max(0.0).sqrt()
+    }
+
     /// `v_free + M⁻¹ H r`.
     pub fn velocities(&self, mass: &Lu<NODE>, impulses: &[Vec3]) -> Vec<Velocity> {
         let mut change = vec![[0.0; NODE]; self.nodes()];
@@ -162,24 +178,20 @@ impl Bodies {
 
     /// Where `M` has blocks.
     pub fn mass_pattern(&self) -> Result<Pattern, FactorError> {
-        self.pattern_with(0)
+        self.pattern(|_| false)
     }
 
     pub fn factorise_mass<'p>(&self, pattern: &'p Pattern) -> Result<Lu<'p, NODE>, FactorError> {
         Lu::new(pattern, self.mass_blocks())
     }
 
-    /// Where `M + H E Hᵀ` has blocks.
-    pub fn pattern(&self) -> Result<Pattern, FactorError> {
-        self.pattern_with(self.contacts())
-    }
-
-    fn pattern_with(&self, contacts: usize) -> Result<Pattern, FactorError> {
+    /// Where `M + H E Hᵀ` has blocks if E is zero but for contacts that act.
+    pub fn pattern(&self, acts: impl Fn(usize) -> bool) -> Result<Pattern, FactorError> {
         let mut neighbours = vec![Vec::new(); self.nodes()];
         for (row, column, _) in self.mass.iter().filter(|(row, column, _)| row != column) {
             neighbours[*row as usize].push(*column);
         }
-        for contact in 0..contacts {
+        for contact in (0..self.contacts()).filter(|&contact| acts(contact)) {
             for (one, _) in self.ends(contact) {
                 let others = self.ends(contact).iter().map(|(other, _)| *other);
                 neighbours[*one as usize].extend(others.filter(|other| other != one));
@@ -190,6 +202,12 @@ impl Bodies {
             list.dedup();
         }
         Pattern::new(neighbours, self.nodes(), MOST_BLOCKS)
+    }
+
+    /// Whether a pattern has the blocks of a contact.
+    pub fn is_in(&self, pattern: &Pattern, contact: usize) -> bool {
+        let ends = self.ends(contact);
+        ends.iter().all(|(one, _)| ends.iter().all(|(other, _)| pattern.has(*one as usize, *other as usize)))
     }
 
     /// The factors of `M + H E Hᵀ`, one block E for each contact.

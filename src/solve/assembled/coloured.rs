@@ -66,6 +66,9 @@ impl Coloured {
         let (transposed, mut places, mut slots) = (global.h.transposed(), Vec::new(), BTreeMap::new());
         for contact in 0..global.mu.len() {
             let ends = Ends::new(&transposed, contact, bodies)?;
+            if !ends.is_held(global, contact) {
+                return None;
+            }
             let impulse: [f64; 3] =
                 std::array::from_fn(|axis| start.get(3 * contact + axis).copied().unwrap_or(0.0));
             let key = ManifoldKey { bodies: [BodyId(contact as u64); 2], parts: [0; 2] };
@@ -133,6 +136,12 @@ impl Interface for HubBodies<'_> {
     fn sum(&mut self, _sums: &mut [ExactSum]) {}
 
     fn reduce(&mut self, _partial: &mut Partial) {}
+}
+
+/// How a contact gives way in the tangent plane.
+fn stretch(global: &GlobalProblem, contact: usize) -> Stretch {
+    let compliance = global.tangential_compliance.get(contact).copied().unwrap_or(0.0);
+    Stretch { bias: [0.0; 2], compliance }
 }
 
 /// How many bodies come first.
@@ -222,6 +231,14 @@ impl Ends {
         (ends.len() <= 2 && is_frame).then_some(Self { bodies: ends, frame, jacobian })
     }
 
+    /// Whether sweeps have a place for what is given along the tangents: two bodies only where the contact is
+    /// stretched.
+    fn is_held(&self, global: &GlobalProblem, contact: usize) -> bool {
+        self.bodies.len() < 2
+            || stretch(global, contact).compliance > 0.0
+            || global.w[3 * contact + 1..3 * contact + 3] == [0.0; 2]
+    }
+
     fn given(&self, global: &GlobalProblem, contact: usize) -> Vec3 {
         (0..3).map(|axis| self.frame[axis] * global.w[3 * contact + axis]).sum()
     }
@@ -235,8 +252,13 @@ impl Ends {
         contact: usize,
         impulse: [f64; 3],
     ) {
+        let [w_n, w_t, w_s] = [0, 1, 2].map(|axis| global.w[3 * contact + axis]);
+        let mut stretch = stretch(global, contact);
         let (slots, arms, bias) = match self.bodies[..] {
-            [(a, arm_a), (b, arm_b)] => ([a as u32, b as u32], [arm_a, arm_b], global.w[3 * contact]),
+            [(a, arm_a), (b, arm_b)] => {
+                stretch.bias = [w_t, w_s];
+                ([a as u32, b as u32], [arm_a, arm_b], w_n)
+            }
             _ => {
                 let given = problem.inertia.len() as u32;
                 problem.inertia.push(Inertia::default());
@@ -249,12 +271,15 @@ impl Ends {
             key,
             slots,
             frame: self.frame,
-            kind: Kind::Coulomb,
+            kind: if stretch.compliance > 0.0 { Kind::Stretched } else { Kind::Coulomb },
             friction: global.mu[contact],
             compliance: global.compliance.get(contact).copied().unwrap_or(0.0),
             first_point: problem.points.len() as u32,
         });
         problem.points.push(Point { arms, bias, impulse });
+        if !global.tangential_compliance.is_empty() {
+            problem.stretches.push(stretch);
+        }
     }
 
     fn hub_manifold(
@@ -274,7 +299,8 @@ impl Ends {
             None => ([End::Given, machine], [Vec3::zeros(); 2], [Vec::new(), jacobian.to_vec()]),
         };
         let given = self.given(global, contact);
-        let point = HubPoint { arms, jacobians, given, bias: 0.0, stretch: Stretch::default(), impulse };
+        let stretch = stretch(global, contact);
+        let point = HubPoint { arms, jacobians, given, bias: 0.0, stretch, impulse };
         HubManifold {
             key,
             ends,

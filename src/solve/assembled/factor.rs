@@ -78,6 +78,12 @@ impl Pattern {
         self.later.len()
     }
 
+    /// Whether there is a block in this row and column, or will be.
+    pub fn has(&self, row: usize, column: usize) -> bool {
+        let (i, j) = (self.position[row], self.position[column]);
+        i == j || self.later[self.range(i.min(j) as usize)].binary_search(&i.max(j)).is_ok()
+    }
+
     fn range(&self, position: usize) -> std::ops::Range<usize> {
         self.starts[position]..self.starts[position + 1]
     }

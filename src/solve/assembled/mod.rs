@@ -8,18 +8,16 @@
 //! here is parallel and everything is a pure function of its input.
 
 mod auto;
-pub mod bodies;
 pub mod blocks;
+pub mod bodies;
 pub mod coloured;
 pub mod factor;
-mod fixed_point;
 pub mod gauss_seidel;
-pub mod interior;
-pub mod lorentz;
 pub mod newton;
 pub mod problem;
 pub mod proximal;
 pub mod sparse;
+mod sweeps_newton;
 pub mod system;
 
 pub use problem::{GlobalBilateral, GlobalProblem, LocalBilateral, LocalProblem, ProblemError, Recovered};
@@ -38,8 +36,8 @@ choices! {
         Nncg = "nncg", "with W assembled on one rank: Gauss-Seidel accelerated by a nonlinear conjugate gradient";
         ProxNewton = "prox-newton",
             "with W assembled on one rank: proximal points by a nonsmooth Newton method, for stacks on which sweeps stall";
-        InteriorPoint = "interior-point",
-            "on one rank: convex problems by interior points, one after the other, for packings that are settled, pressed or jammed";
+        SweepsNewton = "sweeps-newton",
+            "on one rank: coloured sweeps, then proximal points by a nonsmooth Newton method in the velocities of the bodies, for packings that are pressed or jammed";
     }
 }
 choices_or_none!(
@@ -142,7 +140,7 @@ pub fn solve(system: &ContactSystem, method: Method, budget: Budget, start: Opti
             Method::Nsgs => gauss_seidel::nsgs(system, &mut progress, budget, |_| false),
             Method::Nncg => gauss_seidel::nncg(system, &mut progress, budget),
             Method::ProxNewton => newton::prox_newton(system, &mut progress, budget),
-            Method::InteriorPoint => fixed_point::interior_point(system, &mut progress, budget),
+            Method::SweepsNewton => sweeps_newton::sweeps_newton(system, &mut progress, budget),
         }
         if progress.error > budget.tolerance {
             progress.take_best(system);
