@@ -18,6 +18,7 @@ use crate::input::machine::build::{Surroundings, read_machines};
 use crate::input::results::{read_checkpoint, read_output};
 use crate::input::sections::CASE;
 use crate::scene::Scheme;
+use crate::solve::Fallback;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -282,6 +283,15 @@ fn read_solver(table: &TableReader) -> Option<Solver> {
     let local_law = table.choice("local_law");
     let acceleration = table.choice("acceleration");
     let method = table.choice("method");
+    let fallback = table.choice("fallback");
+    if matches!((method, fallback), (Some(Some(_)), Some(other)) if other != Fallback::None) {
+        table.relation(
+            "fallback",
+            "solver.fallback gets what coloured sweeps have missed, and solver.method is another one: leave one of them out".into(),
+        );
+    }
+    let fallback_points = table.count("fallback_points");
+    let fallback_steps = table.count("fallback_steps");
     let penetration_correction = table.number("penetration_correction");
     let correction_slop = table.number("correction_slop");
     let penetration_limit = table.number("penetration_limit");
@@ -296,6 +306,9 @@ fn read_solver(table: &TableReader) -> Option<Solver> {
         local_law: local_law?,
         acceleration: acceleration?,
         method: method?,
+        fallback: fallback?,
+        fallback_points: fallback_points?,
+        fallback_steps: fallback_steps?,
         penetration_correction: penetration_correction?,
         correction_slop: correction_slop?,
         penetration_limit: penetration_limit?,

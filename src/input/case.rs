@@ -8,7 +8,7 @@ use crate::input::machine::case::CaseMachine;
 use crate::output::{BodyField, ContactDrawing, Precision, Spheres};
 use crate::scene::{ContactLaw, Scheme};
 use crate::solve::assembled::Method;
-use crate::solve::{Acceleration, LocalLaw, Measure};
+use crate::solve::{Acceleration, Fallback, LocalLaw, Measure};
 use crate::words::choices;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -79,6 +79,10 @@ pub struct Solver {
     pub acceleration: Acceleration,
     /// The coloured sweep if none.
     pub method: Option<Method>,
+    pub fallback: Fallback,
+    pub fallback_points: u64,
+    /// Most steps of a run that it may get.
+    pub fallback_steps: u64,
     /// In [0, 1]; 0 is off.
     pub penetration_correction: f64,
     pub correction_slop: f64,

@@ -11,7 +11,7 @@ use crate::input::language::keys::{Alternative, Key, Kind, Namespace, Need, Rang
 use crate::input::machine::sections::MACHINE;
 use crate::output::{BodyField, ContactDrawing, Precision, Spheres};
 use crate::solve::assembled::Method;
-use crate::solve::{Acceleration, LocalLaw, Measure};
+use crate::solve::{Acceleration, Fallback, LocalLaw, Measure};
 use crate::words::Choose;
 use Need::{Default, Optional, Required};
 
@@ -281,6 +281,27 @@ static SOLVER: Section = plain(
             "",
             Default("\"coloured\""),
             "What solves the contact problem. All but the first are for small problems: W is assembled on one rank, and `measure`, `check_every`, `local_law` and `acceleration` do not matter.",
+        ),
+        key(
+            "fallback",
+            Kind::Choice(Fallback::CHOICES),
+            "",
+            Default("\"none\""),
+            "What gets the steps that the sweeps have missed. What it finds is measured as sweeps are, and taken if it is better.",
+        ),
+        key(
+            "fallback_points",
+            Kind::Count(1, 1_000_000_000),
+            "",
+            Default("20000"),
+            "Steps with more contact points are not handed over: their problem stands on one rank.",
+        ),
+        key(
+            "fallback_steps",
+            Kind::Count(1, 1_000_000_000),
+            "",
+            Default("1000"),
+            "So many steps of a run are handed over at most; the others stay as the sweeps have left them.",
         ),
         key(
             "penetration_correction",

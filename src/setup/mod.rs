@@ -238,6 +238,8 @@ fn solver(case: &Case) -> solve::Options {
         check_every: count(case.solver.check_every).max(1),
         law: case.solver.local_law,
         method: case.solver.method,
+        fallback: case.solver.fallback,
+        fallback_points: count(case.solver.fallback_points),
         acceleration: case.solver.acceleration,
     }
 }

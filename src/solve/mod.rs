@@ -25,7 +25,8 @@ pub use hub::{Hub, HubMachine, HubManifold, HubPoint};
 pub use problem::{Inertia, Manifold, Point, Problem, Stretch, Twist};
 pub use residual::{Measure, Partial, Residual, Ruler};
 pub use solver::{
-    Acceleration, Alone, HubSolution, Interface, LocalLaw, Options, Solution, Velocities, solve, solve_in,
+    Acceleration, Alone, Fallback, HubSolution, Interface, LocalLaw, Options, Solution, Velocities, solve,
+    solve_in,
 };
 pub use sweep::Sweep;
 pub use team::Team;

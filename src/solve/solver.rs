@@ -34,6 +34,27 @@ crate::words::choices! {
     }
 }
 
+crate::words::choices! {
+    /// What gets the steps that the sweeps have missed.
+    #[derive(Default)]
+    pub enum Fallback {
+        #[default]
+        None = "none", "nothing: such a step stays as the sweeps have left it, and is marked";
+        SweepsNewton = "sweeps-newton", "proximal points by a nonsmooth Newton method in the velocities of the bodies, on one rank";
+        ProxNewton = "prox-newton", "the same with W assembled, on one rank";
+    }
+}
+
+impl Fallback {
+    pub fn method(self) -> Option<Method> {
+        match self {
+            Fallback::None => None,
+            Fallback::SweepsNewton => Some(Method::SweepsNewton),
+            Fallback::ProxNewton => Some(Method::ProxNewton),
+        }
+    }
+}
+
 /// Measurements after which they become seldom. A step from the impulses of the last one often takes few
 /// sweeps, and momentum finds its measure in the first hundred. With ten sweeps between measurements from the
 /// start the piles of `inputs/` took up to three times as many, and one step in twenty missed its tolerance;
@@ -55,6 +76,10 @@ pub struct Options {
     /// A solver for the assembled problem in place of the coloured sweep, for [`crate::step`]; the solver
     /// here does not look at it.
     pub method: Option<Method>,
+    /// For [`crate::step`], too.
+    pub fallback: Fallback,
+    /// Larger problems are not handed over.
+    pub fallback_points: usize,
 }
 
 impl Default for Options {
@@ -67,6 +92,8 @@ impl Default for Options {
             law: LocalLaw::default(),
             acceleration: Acceleration::default(),
             method: None,
+            fallback: Fallback::None,
+            fallback_points: usize::MAX,
         }
     }
 }

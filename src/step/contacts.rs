@@ -178,6 +178,27 @@ impl ContactProblem<'_> {
         }
     }
 
+    /// Contact points on all ranks. Collective.
+    pub fn count(&self) -> u64 {
+        let mut count = [self.assembled.infos().count() as i64];
+        self.comm.sum_i64(&mut count);
+        count[0] as u64
+    }
+
+    /// Puts other impulses in place of those from which sweeps start, by point and by point of the hub; gives
+    /// back those that were there.
+    pub fn replace_starts(
+        &mut self,
+        impulses: Vec<[f64; 3]>,
+        of_hub: Vec<[f64; 3]>,
+    ) -> (Vec<[f64; 3]>, Vec<[f64; 3]>) {
+        let points = self.assembled.problem.points.iter_mut().map(|point| &mut point.impulse);
+        let hub_points = self.hubs.hub.manifolds.iter_mut().flat_map(|manifold| &mut manifold.points);
+        let hub_points = hub_points.map(|point| &mut point.impulse);
+        let swap = |(place, new): (&mut [f64; 3], [f64; 3])| std::mem::replace(place, new);
+        (points.zip(impulses).map(swap).collect(), hub_points.zip(of_hub).map(swap).collect())
+    }
+
     /// The largest of some number of all ranks' points, and zero. Collective.
     pub fn largest(&self, value: impl Fn(&assemble::PointInfo) -> f64) -> f64 {
         let mut largest = [self.assembled.largest(value)];

@@ -65,6 +65,8 @@ pub struct StepReport {
     pub sweeps: usize,
     pub residual: Residual,
     pub converged: bool,
+    /// The sweeps had missed their tolerance, and another solver has tried.
+    pub handed_over: bool,
     /// Deepest overlap where contacts were found, m, ≥ 0; with a limit of penetration that at the end of the
     /// step.
     pub worst_penetration: f64,
@@ -247,6 +249,7 @@ impl<'c> Stepper<'c> {
         let shifts = timers.time(Phase::Correct, territory.comm, || {
             correct::shifts(&mut contacts, &mut solved, &world.physics)
         });
+        let handed_over = solved.handed_over;
         let (solution, views, smallest) = (solved.solution, &mut self.contacts, self.smallest);
         let results =
             timers.time(Phase::Finish, territory.comm, || contacts.finish(&solution, views, smallest));
@@ -262,7 +265,7 @@ impl<'c> Stepper<'c> {
             start.let_go();
         }
         let migrated = self.migrate();
-        Ok(self.report(&solution, counts, left, migrated))
+        Ok(StepReport { handed_over, ..self.report(&solution, counts, left, migrated) })
     }
 
     /// Bodies and machines stand where contacts are looked for. The free motion of this rank's bodies.
@@ -375,6 +378,7 @@ impl<'c> Stepper<'c> {
             sweeps: solution.sweeps,
             residual: solution.residual,
             converged: solution.converged,
+            handed_over: false,
             worst_penetration: left.unwrap_or(deepest[0]),
             overlap: counts.overlap.among(deepest[1], comm),
             migrated: sums[2] as u64,

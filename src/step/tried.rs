@@ -26,6 +26,11 @@ impl Stepper<'_> {
         made
     }
 
+    /// From now on steps that the sweeps miss are handed over to this. All ranks ask alike.
+    pub fn set_fallback(&mut self, fallback: solve::Fallback) {
+        self.options.fallback = fallback;
+    }
+
     /// How contact problems are solved.
     pub fn solver(&self) -> &solve::Options {
         &self.options

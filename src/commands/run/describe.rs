@@ -139,6 +139,9 @@ pub(super) fn account(
     }
     let memory = summary.peak_memory.iter().max().copied().unwrap_or(0);
     log.say(&format!("memory: {} at most on a rank", size(memory)));
+    if let Some(handed_over) = statistics.handed_over() {
+        log.say(&handed_over);
+    }
     if let Some(forces) = super::force_check::sentence(&summary.force_errors) {
         log.say(&forces);
     }

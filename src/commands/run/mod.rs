@@ -37,6 +37,7 @@ pub use time_limit::parse_duration;
 
 use crate::input::{Case, OnWriteError};
 use crate::setup::{Inventory, Setup};
+use crate::solve::Fallback;
 use crate::step::{Cost, Observation, StepError, StepReport, Stepper};
 use decomposition::{Comm, watch};
 use error::agree;
@@ -356,6 +357,8 @@ impl Run<'_> {
             sweeps: statistics.sweeps(),
             residual: statistics.residual(),
             not_converged: statistics.not_converged,
+            handed_over: statistics.handed_over,
+            brought_home: statistics.brought_home,
             migrated: statistics.migrated,
             worst_penetration: statistics.penetration(),
             worst_overlap_share: statistics.overlap(),
@@ -393,6 +396,9 @@ impl Run<'_> {
             let step = self.stepper.scene().state.step + 1;
             if self.options.dump_problems.contains(&step) {
                 self.stepper.keep_problem();
+            }
+            if self.statistics.handed_over >= self.case.solver.fallback_steps {
+                self.stepper.set_fallback(Fallback::None);
             }
             let begun = Instant::now();
             let report = match self.stepper.step() {

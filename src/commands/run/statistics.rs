@@ -25,6 +25,10 @@ pub struct Statistics {
     /// Deepest overlap by the size of the smaller body, and steps in which it was [`WORRYING`].
     worst_overlap: f64,
     overlapping: u64,
+    /// Steps that the sweeps missed and another solver got, and those of them that it brought to the
+    /// tolerance.
+    pub handed_over: u64,
+    pub brought_home: u64,
     /// Of `visits`, those before this process took over.
     #[serde(skip)]
     earlier_visits: f64,
@@ -67,6 +71,8 @@ impl Statistics {
         self.deepest = self.deepest.max(report.worst_penetration);
         self.worst_overlap = self.worst_overlap.max(report.overlap.share);
         self.overlapping += u64::from(report.overlap.share > WORRYING);
+        self.handed_over += u64::from(report.handed_over);
+        self.brought_home += u64::from(report.handed_over && report.converged);
         self.last = Last {
             contact_points: report.contact_points,
             sweeps,
@@ -83,8 +89,9 @@ impl Statistics {
 
     /// What was known at the checkpoint from which a run continues.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
-        // Checkpoints of programs that did not compare overlaps with sizes end before these numbers.
-        let older = [bytes, &[0; 9]].concat();
+        // Checkpoints of programs that did not compare overlaps with sizes, or hand steps over, end before
+        // these numbers.
+        let older = [bytes, &[0; 11]].concat();
         let statistics: Statistics =
             postcard::from_bytes(bytes).or_else(|_| postcard::from_bytes(&older)).ok()?;
         Some(Statistics { earlier_visits: statistics.visits, ..statistics })
@@ -124,6 +131,14 @@ impl Statistics {
     pub fn nanoseconds_per_visit(&self, seconds: f64) -> Option<f64> {
         let visits = self.visits - self.earlier_visits;
         (visits > 0.0).then(|| 1e9 * seconds / visits)
+    }
+
+    /// What became of the steps that were handed over, if there were any.
+    pub fn handed_over(&self) -> Option<String> {
+        let Self { handed_over, brought_home, .. } = self;
+        (*handed_over > 0).then(|| {
+            format!("steps handed over by solver.fallback: {handed_over}, of which {brought_home} reached the tolerance")
+        })
     }
 
     /// Sentences about what an engineer should know before believing a force.
@@ -183,8 +198,14 @@ mod tests {
         let resumed = Statistics::decode(&statistics.encode()).expect("what was encoded");
         assert_eq!((resumed.steps, resumed.sweeps()), (3, statistics.sweeps()));
         assert_eq!(resumed.nanoseconds_per_visit(1.0), None);
+        assert_eq!(statistics.handed_over(), None);
+        statistics.add(&StepReport { handed_over: true, converged: true, ..StepReport::default() });
+        let sentence = statistics.handed_over().expect("one step");
+        assert!(sentence.contains("1, of which 1"), "{sentence}");
+        let older = &statistics.encode()[..statistics.encode().len() - 2];
+        assert_eq!(Statistics::decode(older).map(|older| (older.steps, older.handed_over)), Some((4, 0)));
         let warning = statistics.missed().expect("one step failed");
-        assert!(warning.starts_with("1 of 3 steps") && warning.contains("3.0e-4"), "{warning}");
+        assert!(warning.starts_with("1 of 4 steps") && warning.contains("3.0e-4"), "{warning}");
         assert_eq!(Statistics::default().warnings().count(), 0);
         assert_eq!(Statistics::default().nanoseconds_per_visit(1.0), None);
     }

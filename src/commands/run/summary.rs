@@ -55,6 +55,9 @@ pub struct Summary {
     /// Natural-map error.
     pub residual: Worst,
     pub not_converged: u64,
+    /// Steps that `solver.fallback` got, and those of them that it brought to the tolerance.
+    pub handed_over: u64,
+    pub brought_home: u64,
     /// Bodies that changed ranks, over all steps.
     pub migrated: u64,
     /// m.

@@ -19,10 +19,12 @@ use std::time::Instant;
 /// processor time.
 ///
 /// Solvers:
-///   auto         sweeps first, Newton where they are slow (the default)
-///   nsgs         plain Gauss-Seidel, contact by contact in the order of the file, each solved exactly
-///   nncg         the same, accelerated by a nonlinear conjugate gradient
-///   prox-newton  proximal points by a nonsmooth Newton method with a sparse factorisation
+///   auto           sweeps first, Newton where they are slow (the default)
+///   nsgs           plain Gauss-Seidel, contact by contact in the order of the file, each solved exactly
+///   nncg           the same, accelerated by a nonlinear conjugate gradient
+///   prox-newton    proximal points by a nonsmooth Newton method with a sparse factorisation of W
+///   sweeps-newton  coloured sweeps, then proximal points with a factorisation in the velocities of the bodies,
+///                  which only the global form knows: for packings that are pressed, jammed or compliant
 ///
 /// Exit codes: 0 all are solved; 1 a file cannot be read, holds no contact problem or cannot be written;
 /// 2 the command line is wrong; 3 a problem is not solved to the tolerance.
@@ -38,7 +40,7 @@ pub struct SolveArguments {
     /// Sweeps over all contacts at most.
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub max_sweeps: usize,
-    /// auto, nsgs, nncg or prox-newton.
+    /// auto, nsgs, nncg, prox-newton or sweeps-newton.
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = method)]
     pub solver: Method,
     /// Begins from the first of /guesses, where a file has one, instead of from zero.

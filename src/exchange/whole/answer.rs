@@ -22,10 +22,17 @@ struct Answer {
     converged: bool,
 }
 
-/// Solves a step with `W` assembled, on rank 0. Collective; the same bits for any number of ranks. The error
-/// is that of a problem which cannot be assembled.
-pub fn solve(share: &Share, method: Method, options: &Options, comm: &dyn Comm) -> Result<Solution, String> {
-    let own = match gather(share, None, comm) {
+/// Solves a step with `W` assembled, on rank 0, from the impulses of another solution or, if there is none,
+/// from those of the problem. Collective; the same bits for any number of ranks. The error is that of a
+/// problem which cannot be assembled.
+pub fn solve(
+    share: &Share,
+    from: Option<&Solution>,
+    method: Method,
+    options: &Options,
+    comm: &dyn Comm,
+) -> Result<Solution, String> {
+    let own = match gather(share, from, comm) {
         Some(whole) => whole.solve(method, options).map_err(|problem| problem.to_string()),
         None => Ok(Answer::default()),
     };
@@ -52,7 +59,10 @@ pub fn solve(share: &Share, method: Method, options: &Options, comm: &dyn Comm) 
 
 impl Whole {
     fn solve(&self, method: Method, options: &Options) -> Result<Answer, ProblemError> {
-        let start: Vec<[f64; 3]> = self.contacts().map(|row| row.impulse.into()).collect();
+        let start: Vec<[f64; 3]> = match &self.solved[..] {
+            [] => self.contacts().map(|row| row.impulse.into()).collect(),
+            solved => self.rows.iter().zip(solved).filter(|(row, _)| row.acts).map(|(_, r)| *r).collect(),
+        };
         let budget = Budget { tolerance: options.tolerance, sweeps: options.maximum_sweeps };
         let system = ContactSystem { noise: Some(self.noise()), ..self.problem().assemble()? };
         let outcome = assembled::solve(&system, method, budget, Some(&start));

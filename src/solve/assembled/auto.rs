@@ -2,20 +2,23 @@
 
 use super::gauss_seidel::{nncg, nsgs};
 use super::newton::prox_newton;
+use super::sweeps_newton::sweeps_newton;
 use super::{Budget, ContactSystem, Progress};
 
 /// Sweeps before anything else is tried: eight of the thirteen reference problems are done by then.
 const PATIENCE: usize = 200;
 
 pub fn auto(system: &ContactSystem, progress: &mut Progress, budget: Budget) {
-    nsgs(system, progress, Budget { sweeps: budget.sweeps.min(PATIENCE), ..budget }, |_| false);
-    if progress.error <= budget.tolerance {
-        return;
+    if system.bodies.is_some() {
+        sweeps_newton(system, progress, budget);
+    } else {
+        nsgs(system, progress, Budget { sweeps: budget.sweeps.min(PATIENCE), ..budget }, |_| false);
+        if progress.error > budget.tolerance {
+            prox_newton(system, progress, budget);
+        }
     }
-    prox_newton(system, progress, budget);
-    if progress.error <= budget.tolerance {
-        return;
+    if progress.error > budget.tolerance {
+        progress.take_best(system);
+        nncg(system, progress, budget);
     }
-    progress.take_best(system);
-    nncg(system, progress, budget);
 }

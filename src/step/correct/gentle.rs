@@ -12,7 +12,7 @@
 
 use super::{Shifts, at_rest};
 use crate::scene::Physics;
-use crate::solve::{self, Acceleration, Blocks, LocalLaw, Measure, Options};
+use crate::solve::{self, Acceleration, Blocks, Fallback, LocalLaw, Measure, Options};
 use crate::step::contacts::ContactProblem;
 
 /// Rough on purpose: what one step leaves, the next ones go on removing.
@@ -23,6 +23,8 @@ const OPTIONS: Options = Options {
     check_every: 5,
     law: LocalLaw::Projected,
     method: None,
+    fallback: Fallback::None,
+    fallback_points: 0,
     acceleration: Acceleration::None,
 };
 

@@ -41,7 +41,7 @@
 
 use super::{Shifts, at_rest};
 use crate::scene::Physics;
-use crate::solve::{self, Acceleration, LocalLaw, Measure, Options, Solution};
+use crate::solve::{self, Acceleration, Fallback, LocalLaw, Measure, Options, Solution};
 use crate::step::contacts::ContactProblem;
 
 /// A contact point on its way through a step, as if nothing touched.
@@ -133,6 +133,8 @@ const OPTIONS: Options = Options {
     law: LocalLaw::Projected,
     acceleration: Acceleration::None,
     method: None,
+    fallback: Fallback::None,
+    fallback_points: 0,
 };
 
 /// `Σ τ M⁻¹ H r / h`. None if no contact has a τ anywhere, or overlap is not limited. Collective.

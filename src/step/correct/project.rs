@@ -13,7 +13,7 @@
 
 use super::{Shifts, apply, at_rest, machine_displacements};
 use crate::geometry::Vec3;
-use crate::solve::{self, Acceleration, LocalLaw, Measure, Options};
+use crate::solve::{self, Acceleration, Fallback, LocalLaw, Measure, Options};
 use crate::step::StepError;
 use crate::step::assemble::TakesPart;
 use crate::step::contacts::{ContactProblem, Pipeline, Query};
@@ -33,6 +33,8 @@ const OPTIONS: Options = Options {
     law: LocalLaw::Projected,
     acceleration: Acceleration::None,
     method: None,
+    fallback: Fallback::None,
+    fallback_points: 0,
 };
 
 /// What is kept from one step's end to the next: scratch.

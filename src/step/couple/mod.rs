@@ -5,6 +5,7 @@
 //! solves grains and machines in turns tries a step and takes it back by [`super::Stepper::snapshot`] and
 //! [`super::Stepper::take_back`].
 
+mod hand_over;
 mod monolithic;
 
 pub use monolithic::Monolithic;
@@ -18,6 +19,8 @@ pub struct Solved {
     pub solution: Solution,
     /// Those that were solved in, for another problem of the same contacts.
     pub blocks: Option<Blocks>,
+    /// The sweeps had missed their tolerance, and [`solve::Options::fallback`](Options) has tried.
+    pub handed_over: bool,
 }
 
 pub trait Coupling: Send + Sync {

@@ -1,5 +1,6 @@
 //! One contact problem over grains and machines (33).
 
+use super::hand_over::hand_over;
 use super::{Coupling, Solved};
 use crate::exchange::whole;
 use crate::solve::{self, Options};
@@ -11,9 +12,9 @@ pub struct Monolithic;
 impl Coupling for Monolithic {
     fn solve(&self, contacts: &mut ContactProblem, options: &Options) -> Result<Solved, StepError> {
         if let Some(method) = options.method {
-            let solution = whole::solve(&contacts.share(), method, options, contacts.comm)
+            let solution = whole::solve(&contacts.share(), None, method, options, contacts.comm)
                 .map_err(|problem| StepError::Solver { problem })?;
-            return Ok(Solved { solution, blocks: None });
+            return Ok(Solved { solution, blocks: None, handed_over: false });
         }
         let blocks = contacts.blocks();
         let ContactProblem { assembled, hubs, ranks, .. } = contacts;
@@ -24,6 +25,10 @@ impl Coupling for Monolithic {
         if let Some(signal) = stopped {
             return Err(StepError::Stopped { signal });
         }
-        Ok(Solved { solution, blocks: Some(blocks) })
+        let swept = Solved { solution, blocks: Some(blocks), handed_over: false };
+        Ok(match options.fallback.method().filter(|_| !swept.solution.converged) {
+            Some(method) => hand_over(contacts, method, options, swept),
+            None => swept,
+        })
     }
 }
