@@ -1,6 +1,9 @@
 //! `breccia check` on the shipped machines: it prints the model, and says what cannot be assembled.
 
+mod support;
+
 use std::process::{Command, Output};
+use support::{Directory, project, run};
 
 fn check(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_breccia"));
@@ -48,4 +51,17 @@ fn check_says_which_loop_stays_open() {
     let place = "error: inputs/slider-crank/cut-xy.toml:73: machine.slider-crank.cut.pin: ";
     let cause = "the mechanism cannot be assembled: loop `pin` stays open by 1.5";
     assert!(text.contains(&format!("{place}{cause}")), "{text}");
+}
+
+/// Where nothing but a machine moves, its energies are those of the run.
+#[test]
+fn the_summary_has_the_energies_of_machines() {
+    let directory = Directory::new("machine-energies");
+    let summary = run(&project("inputs/woodpecker.toml"), 1, &directory.file("out"), &["--steps", "50"]);
+    assert_eq!(summary["free_bodies"], 0);
+    for (place, key) in ["kinetic_energy", "potential_energy", "spring_energy"].into_iter().enumerate() {
+        let found = summary[key].as_f64().expect("a number");
+        assert_eq!(Some(found), summary["machine_energies"][place].as_f64(), "{key}");
+        assert!(found != 0.0, "{key}");
+    }
 }

@@ -208,7 +208,7 @@ static SIMULATION: Section = plain(
             Kind::Number(Range::within(0.5, 1.0)),
             "",
             Default("0.5"),
-            "Of the theta scheme: 0.5 keeps energy, 1 is fully implicit and damps.",
+            "Of the theta scheme: contacts are looked for and forces taken (1 - theta) of a step after its start. 0.5 is of second order, other values of first. Forces are explicit whatever theta is: none damps, and a spring wants omega h < 2.",
         ),
         key(
             "gravity",

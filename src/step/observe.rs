@@ -91,6 +91,21 @@ pub fn observe(
 }
 
 impl Observation {
+    /// Of free bodies and machines, J.
+    pub fn all_kinetic_energy(&self) -> f64 {
+        self.kinetic_energy + self.machines[0]
+    }
+
+    /// Of the weight of free bodies and machines, J.
+    pub fn all_potential_energy(&self) -> f64 {
+        self.potential_energy + self.machines[1]
+    }
+
+    /// Of the springs of machines and contacts, J.
+    pub fn spring_energy(&self) -> f64 {
+        self.machines[2] + self.contact_energy
+    }
+
     /// Of all bodies and machines, J.
     pub fn energy(&self) -> f64 {
         self.kinetic_energy + self.potential_energy + self.contact_energy + self.machines.iter().sum::<f64>()

@@ -363,8 +363,9 @@ impl Run<'_> {
             worst_penetration: statistics.penetration(),
             worst_overlap_share: statistics.overlap(),
             overlapping_steps: statistics.overlapping(),
-            kinetic_energy: observed.kinetic_energy,
-            potential_energy: observed.potential_energy,
+            kinetic_energy: observed.all_kinetic_energy(),
+            potential_energy: observed.all_potential_energy(),
+            spring_energy: observed.spring_energy(),
             machine_energies: observed.machines,
             work: observed.work,
             energy_balance: observed.balance,
@@ -424,7 +425,7 @@ impl Run<'_> {
             }
             self.write(&report)?;
             if verdict.show {
-                let kinetic_energy = self.observed().kinetic_energy;
+                let kinetic_energy = self.observed().all_kinetic_energy();
                 self.progress.show(self.log, &report, kinetic_energy, &self.statistics);
                 let flushed = self.timed(|run| run.files.flush_rows());
                 self.keep_row_failure(flushed);

@@ -66,10 +66,13 @@ pub struct Summary {
     pub worst_overlap_share: f64,
     /// Steps in which that was above a tenth.
     pub overlapping_steps: u64,
-    /// J, at the end.
+    /// Of free bodies and machines at the end, J.
     pub kinetic_energy: f64,
+    /// Of their weight, zero at the origin, J.
     pub potential_energy: f64,
-    /// J, at the end: kinetic, of weight and of springs.
+    /// Of the springs of machines and contacts, J.
+    pub spring_energy: f64,
+    /// What machines have of these, J: kinetic, of weight and of springs.
     pub machine_energies: [f64; 3],
     /// J, since the start: of motions, forces and corrections.
     pub work: [f64; 3],

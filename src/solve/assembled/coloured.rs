@@ -141,7 +141,7 @@ impl Interface for HubBodies<'_> {
 /// How a contact gives way in the tangent plane.
 fn stretch(global: &GlobalProblem, contact: usize) -> Stretch {
     let compliance = global.tangential_compliance.get(contact).copied().unwrap_or(0.0);
-    Stretch { bias: [0.0; 2], compliance }
+    Stretch { compliance, ..Stretch::default() }
 }
 
 /// How many bodies come first.
