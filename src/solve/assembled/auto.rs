@@ -13,9 +13,10 @@ pub fn auto(system: &ContactSystem, progress: &mut Progress, budget: Budget) {
         sweeps_newton(system, progress, budget);
     } else {
         nsgs(system, progress, Budget { sweeps: budget.sweeps.min(PATIENCE), ..budget }, |_| false);
-        if progress.error > budget.tolerance {
-            prox_newton(system, progress, budget);
-        }
+    }
+    if progress.error > budget.tolerance {
+        progress.take_best(system);
+        prox_newton(system, progress, budget);
     }
     if progress.error > budget.tolerance {
         progress.take_best(system);

@@ -239,3 +239,88 @@ impl<'a> Search<'a> {
         progress.measure(self.system)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{GlobalProblem, Method, Sparse, solve};
+    use super::*;
+
+    const STEP: f64 = 1e-3;
+    const GRAVITY: f64 = 9.81;
+
+    /// Cubes of 1 m stacked on a floor, four corners each, at rest but for one time step of weight.
+    fn stack(masses: &[f64], compliance: f64) -> GlobalProblem {
+        let (mut m, mut h) = (Vec::new(), Vec::new());
+        for (body, &mass) in masses.iter().enumerate() {
+            let first = 6 * body as u32;
+            m.extend((0..6).map(|k| (first + k, first + k, if k < 3 { mass } else { mass / 6.0 })));
+        }
+        let contacts = 4 * masses.len();
+        for contact in 0..contacts {
+            let upper = contact / 4;
+            let corner = Vec3::new(0.5 - (contact % 2) as f64, 0.5 - (contact / 2 % 2) as f64, 0.0);
+            for (body, sign) in [(upper.checked_sub(1), -1.0), (Some(upper), 1.0)] {
+                let Some(body) = body else { continue };
+                let arm = corner - Vec3::z() * (0.5 * sign);
+                for (axis, direction) in [Vec3::z(), Vec3::x(), Vec3::y()].into_iter().enumerate() {
+                    let moment = arm.cross(&direction);
+                    let column = (3 * contact + axis) as u32;
+                    for k in 0..3 {
+                        h.push((6 * body as u32 + k, column, sign * direction[k as usize]));
+                        h.push((6 * body as u32 + 3 + k, column, sign * moment[k as usize]));
+                    }
+                }
+            }
+        }
+        let weight = |mass: &f64| [0.0, 0.0, -mass * GRAVITY * STEP, 0.0, 0.0, 0.0];
+        let size = 6 * masses.len();
+        GlobalProblem {
+            dimension: 3,
+            m: Sparse::from_triplets(size, size, &m),
+            h: Sparse::from_triplets(size, 3 * contacts, &h),
+            f: masses.iter().flat_map(weight).collect(),
+            w: vec![0.0; 3 * contacts],
+            mu: vec![0.5; contacts],
+            compliance: if compliance > 0.0 { vec![compliance; contacts] } else { Vec::new() },
+            tangential_compliance: Vec::new(),
+            bilateral: None,
+        }
+    }
+
+    /// Heavy cubes on light ones, up to a million times: each layer carries what stands on it. The last ones
+    /// are beyond this method alone.
+    #[test]
+    fn stacks_with_large_mass_ratios_carry_their_weight() {
+        // The error is one by the largest impulse: with heavy cubes it must be smaller for the same answer.
+        for (ratio, method, tolerance) in [
+            (1.0, Method::SweepsNewton, 1e-9),
+            (1e3, Method::SweepsNewton, 1e-11),
+            (1e6, Method::Auto, 1e-13),
+        ] {
+            let masses: Vec<f64> = (0..12).map(|body| if body % 2 == 0 { 1.0 } else { ratio }).collect();
+            let system = stack(&masses, 0.0).assemble().unwrap();
+            let budget = Budget { tolerance, sweeps: 2000 };
+            let outcome = solve(&system, method, budget, None);
+            assert!(outcome.converged, "{ratio}: {}", outcome.error);
+            for layer in 0..masses.len() {
+                let carried: f64 = outcome.impulses[4 * layer..4 * layer + 4].iter().map(|r| r[0]).sum();
+                let weight = masses[layer..].iter().sum::<f64>() * GRAVITY * STEP;
+                assert!((carried / weight - 1.0).abs() < 1e-5, "{ratio} {layer}: {carried} {weight}");
+            }
+        }
+    }
+
+    /// One cube on springs: `v = −g h / (1 + 4/(m C))` after one step, and each corner carries the same.
+    #[test]
+    fn a_cube_on_springs_gives_way_as_it_should() {
+        let (mass, compliance) = (2.0, 0.7);
+        let problem = stack(&[mass], compliance);
+        let budget = Budget { tolerance: 1e-12, sweeps: 0 };
+        let outcome = solve(&problem.assemble().unwrap(), Method::SweepsNewton, budget, None);
+        assert!(outcome.converged && outcome.newton_steps > 0, "{}", outcome.error);
+        let velocity = -GRAVITY * STEP / (1.0 + 4.0 / (mass * compliance));
+        for impulse in &outcome.impulses {
+            assert!((impulse[0] + velocity / compliance).abs() < 1e-12, "{impulse:?}");
+        }
+    }
+}
