@@ -299,6 +299,14 @@ impl Case {
         self.places.get(&key).map(|place| format!("{place}: {key}"))
     }
 
+    /// File, line and key of the joint of a machine that has a coordinate.
+    pub fn place_of_coordinate(&self, machine: &str, coordinate: &str) -> Option<String> {
+        // Those of joints with several are named after the joint and an axis.
+        let joint = coordinate.rsplit_once('.').map_or(coordinate, |(joint, _)| joint);
+        let key = format!("machine.{machine}.joint.{joint}");
+        self.places.get(&key).map(|place| format!("{place}: {key}"))
+    }
+
     /// File, line and key of a force element of a machine.
     pub fn place_of_force(&self, machine: &str, force: &str) -> Option<String> {
         let keys = FORCE_LISTS.map(|list| format!("machine.{machine}.{list}.{force}"));
