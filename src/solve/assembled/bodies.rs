@@ -217,7 +217,8 @@ impl Bodies {
             let ends = self.ends(contact);
             let e = &e[contact];
             ends.iter().flat_map(move |(one, left)| {
-                ends.iter().map(move |(other, right)| (*one as usize, *other as usize, between(left, e, right)))
+                ends.iter()
+                    .map(move |(other, right)| (*one as usize, *other as usize, between(left, e, right)))
             })
         });
         Lu::new(pattern, self.mass_blocks().chain(pairs))
