@@ -71,6 +71,8 @@ pub struct Simulation {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Solver {
     pub tolerance: f64,
+    /// Of forces, by their size; the tolerance above holds all along if none.
+    pub force_tolerance: Option<f64>,
     pub measure: Measure,
     pub maximum_sweeps: u64,
     pub check_every: u64,
@@ -254,6 +256,8 @@ pub struct Output {
     pub force_check: Option<f64>,
     /// Over which they are averaged there, s.
     pub force_window: f64,
+    /// Of accurate solves there: their tolerance by that of the run.
+    pub force_accuracy: f64,
     pub fields: Vec<BodyField>,
     /// Not written if none.
     pub contacts: Option<ContactDrawing>,

@@ -26,6 +26,11 @@ impl Stepper<'_> {
         made
     }
 
+    /// From now on contact problems are solved so. All ranks ask alike.
+    pub fn set_solver(&mut self, options: solve::Options) {
+        self.options = options;
+    }
+
     /// How contact problems are solved.
     pub fn solver(&self) -> &solve::Options {
         &self.options

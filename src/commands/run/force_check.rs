@@ -4,10 +4,12 @@
 //! Both are tried and taken back ([`Stepper::tried`]), before the step that follows: the run has the same
 //! bits as without, and a restart the same rows.
 
-use super::Run;
 use super::error::RunError;
 use super::files::Schedule;
+use super::force_control::Control;
+use super::restart::Found;
 use super::series::{ForceTable, Moment};
+use super::{Run, files};
 use crate::commands::inspect::text_table::TextTable;
 use crate::geometry::Vec3;
 use crate::input::Case;
@@ -16,42 +18,46 @@ use crate::step::{StepError, Stepper};
 use serde::Serialize;
 use std::path::Path;
 
-/// Of the run's tolerance: that of accurate solves.
-const ACCURATE: f64 = 1e-2;
 /// Sweeps that they may take: by those of the run, and at least.
 const MORE_SWEEPS: usize = 5;
 const LEAST_SWEEPS: usize = 5_000;
-/// The share of checks whose errors lie below what the summary states.
+/// The share of errors, of steps that are not checked, that lie below what the summary states.
 const SHARE: f64 = 0.95;
 
 /// When forces are checked, and over how many steps.
 pub(super) struct ForceChecks {
     due: Schedule,
     window: u64,
-    /// The last step that was checked.
-    done: Option<u64>,
+    /// Of the tolerance of the run: that of accurate solves.
+    accuracy: f64,
+    /// The largest error of a force that the case wants, by its size.
+    pub(super) wanted: Option<f64>,
+    pub(super) control: Control,
 }
 
 impl ForceChecks {
-    pub fn new(case: &Case) -> Option<Self> {
+    /// `control` is that of the run that goes on.
+    pub fn new(case: &Case, control: Option<Control>) -> Option<Self> {
         let (output, time_step) = (&case.output, case.simulation.time_step);
         let window = (output.force_window / time_step).round().max(1.0) as u64;
         output.force_check.map(|interval| Self {
             due: Schedule::new(Some(interval), time_step),
             window,
-            done: None,
+            accuracy: output.force_accuracy,
+            wanted: case.solver.force_tolerance,
+            control: control.unwrap_or_default(),
         })
     }
 
     fn begin(&mut self, step: u64) -> bool {
-        self.due.is_due(step) && self.done.replace(step) != Some(step)
+        self.due.is_due(step) && self.control.done.replace(step) != Some(step)
     }
 }
 
 /// The options of solves whose errors are small beside those of a run with these.
-fn accurate(options: &solve::Options) -> solve::Options {
+fn accurate(options: &solve::Options, accuracy: f64) -> solve::Options {
     solve::Options {
-        tolerance: ACCURATE * options.tolerance,
+        tolerance: accuracy * options.tolerance,
         maximum_sweeps: LEAST_SWEEPS.max(MORE_SWEEPS.saturating_mul(options.maximum_sweeps)),
         ..*options
     }
@@ -101,6 +107,16 @@ impl Window {
 }
 
 impl Run<'_> {
+    /// Before the first step. `continued` is the run that goes on.
+    pub(super) fn begin_checks(&mut self, continued: Option<&Found>) -> Result<(), RunError> {
+        let control = continued.map(|found| files::control_at(&found.state)).transpose()?.flatten();
+        self.checks = ForceChecks::new(self.case, control);
+        if let Some(checks) = &self.checks {
+            self.stepper.set_solver(checks.chosen(self.solver));
+        }
+        Ok(())
+    }
+
     /// Collective, before a step: compares the forces of the next ones, if it is time.
     pub(super) fn check_forces(&mut self) -> Result<(), RunError> {
         let step = self.stepper.scene().state.step;
@@ -108,10 +124,10 @@ impl Run<'_> {
         if !checks.begin(step) {
             return Ok(());
         }
-        let (steps, own) = (checks.window, *self.stepper.solver());
+        let (steps, accuracy, own) = (checks.window, checks.accuracy, *self.stepper.solver());
         let Some(table) = self.files.force_table() else { return Ok(()) };
         let mut window = |options| Window::try_out(&mut self.stepper, table, steps, options);
-        let compared = window(accurate(&own)).and_then(|accurate| Ok((accurate, window(own)?)));
+        let compared = window(accurate(&own, accuracy)).and_then(|accurate| Ok((accurate, window(own)?)));
         let (accurate, run) = match compared {
             Ok(windows) => windows,
             // The signal is still there at the end of the next step.
@@ -122,7 +138,15 @@ impl Run<'_> {
             }
         };
         let time = self.stepper.physics().time(step);
-        let mut row = vec![step as f64, time, steps as f64, accurate.sweeps, accurate.residual];
+        let control = &mut checks.control;
+        let worst = control.worst(table.moments(), &accurate.first, &run.first);
+        if let Some(wanted) = checks.wanted {
+            control.follow(worst, wanted);
+        }
+        control.share_out(self.comm);
+        self.stepper.set_solver(checks.chosen(self.solver));
+        let mut row =
+            vec![step as f64, time, steps as f64, accurate.sweeps, accurate.residual, own.tolerance, worst];
         row.extend(accurate.compare(&run));
         let added = self.timed(|run| run.files.add_force_row(&row));
         self.keep_row_failure(added);
@@ -137,7 +161,7 @@ pub struct ForceError {
     pub checks: usize,
     /// Mean magnitude over the windows, N or N m.
     pub mean: f64,
-    /// What 95 % of single steps and of windows are not further from accurate solutions than.
+    /// What errors of other single steps and windows stay below with a chance of 95 %.
     pub step_error: f64,
     pub window_error: f64,
 }
@@ -167,12 +191,19 @@ impl ForceError {
     }
 }
 
-/// What the given share of values does not exceed.
+/// What another value of the kind does not exceed with the chance [`SHARE`].
+///
+/// The next of n + 1 equal draws lies above the k-th smallest of the first n with a chance of 1 − k / (n + 1)
+/// whatever the distribution. With less than nineteen values even the largest is too small for that: then it
+/// is taken by 20 / (n + 1), which is right where the chance of an error falls with its size no slower than
+/// inversely.
 fn bound(values: &[f64]) -> f64 {
     let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);
-    let place = (SHARE * values.len() as f64).ceil() as usize;
-    values.get(place.max(1) - 1).copied().unwrap_or(f64::NAN)
+    let draws = values.len() as f64 + 1.0;
+    let place = (SHARE * draws).ceil() as usize;
+    let beyond = || Some(values.last()? / ((1.0 - SHARE) * draws).min(1.0));
+    values.get(place - 1).copied().or_else(beyond).unwrap_or(f64::NAN)
 }
 
 /// For the log: the largest forces with what is known of them.
@@ -187,13 +218,25 @@ pub(super) fn sentence(errors: &[ForceError]) -> Option<String> {
     let list: Vec<String> = largest.iter().take(4).map(one).collect();
     let checks = errors.first().map_or(0, |error| error.checks);
     (!list.is_empty()).then(|| {
-        format!("forces over windows, with what 95 % of {checks} checks stay below: {}", list.join("; "))
+        format!(
+            "forces over windows, with what errors stay below in 95 % of steps, by {checks} checks: {}",
+            list.join("; ")
+        )
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bounds_by_many_and_by_few_values() {
+        let values = |n: usize| (1..=n).map(|k| k as f64).collect::<Vec<f64>>();
+        assert_eq!(bound(&values(99)), 95.0);
+        assert_eq!(bound(&values(19)), 19.0);
+        assert!((bound(&values(9)) - 18.0).abs() < 1e-12 && (bound(&[3.0]) - 30.0).abs() < 1e-12);
+        assert!(bound(&[]).is_nan());
+    }
 
     #[test]
     fn errors_of_a_file() {
@@ -206,9 +249,9 @@ mod tests {
         let errors = ForceError::of_table(&TextTable::parse(&text).expect("a table"));
         assert_eq!(errors.len(), 1);
         let ForceError { name, checks, mean, step_error, window_error } = &errors[0];
-        assert_eq!((name.as_str(), *checks, *mean, *step_error), ("floor", 20, 20.0, 19.0));
-        assert!((window_error - 1.9).abs() < 1e-12);
-        assert!(sentence(&errors).is_some_and(|text| text.contains("9.5 %")));
+        assert_eq!((name.as_str(), *checks, *mean, *step_error), ("floor", 20, 20.0, 20.0));
+        assert!((window_error - 2.0).abs() < 1e-12);
+        assert!(sentence(&errors).is_some_and(|text| text.contains("10.0 %")));
         assert_eq!((ForceError::of_table(&TextTable::default()), sentence(&[])), (Vec::new(), None));
     }
 }

@@ -7,6 +7,7 @@ pub mod dump;
 mod error;
 mod files;
 mod force_check;
+mod force_control;
 mod guard;
 mod job;
 mod launch;
@@ -157,7 +158,7 @@ pub fn run(
     let first_step = stepper.scene().state.step;
     describe::opening(log, case, &inventory, last_step - first_step.min(last_step));
     let progress = Progress::new(first_step, last_step);
-    let run = Run {
+    let mut run = Run {
         case,
         options,
         comm,
@@ -170,7 +171,8 @@ pub fn run(
         restarted_from: found.map(|_| first_step),
         statistics: statistics.unwrap_or_default(),
         observed: None,
-        checks: ForceChecks::new(case),
+        checks: None,
+        solver,
         row_failure: None,
         overlap_is_known: false,
         rows_wait: false,
@@ -181,6 +183,7 @@ pub fn run(
         output_seconds: 0.0,
         step_seconds: 0.0,
     };
+    run.begin_checks(continued)?;
     run.complete(seconds_setup)
 }
 
@@ -310,6 +313,8 @@ struct Run<'a> {
     /// Of the step that has just been made, once somebody has asked.
     observed: Option<Observation>,
     checks: Option<ForceChecks>,
+    /// How the case has contact problems solved.
+    solver: crate::solve::Options,
     row_failure: Option<RunError>,
     /// A large overlap has been said.
     overlap_is_known: bool,
@@ -471,6 +476,7 @@ impl Run<'_> {
                 listing: &run.case.listing,
                 statistics: &run.statistics,
                 gradings: &run.inventory.gradings,
+                control: run.checks.as_ref().map(|checks| checks.control),
             };
             run.files.write_checkpoint(&run.stepper, &account, before)
         });
