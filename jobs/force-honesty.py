@@ -46,11 +46,14 @@ def run(breccia, case, settings, checks, accuracy):
         return [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
 
 
-def band(errors):
+def band(rows, name):
     """As in src/commands/run/force_check.rs."""
-    errors, n = sorted(errors), len(errors)
+    errors = sorted(row[name + ".error"] for row in rows if row[name + ".force"] > 0 or row[name + ".error"] > 0)
+    n = len(errors)
+    if n == 0:
+        return 0.0
     place = math.ceil(0.95 * (n + 1))
-    return errors[place - 1] if place <= n else errors[-1] * max(20 / (n + 1), 1)
+    return 1.5 * (errors[place - 1] if place <= n else errors[-1] * max(20 / (n + 1), 1))
 
 
 def interval(hits, n):
@@ -77,7 +80,7 @@ def main():
         names = [name[: -len(".force")] for name in truth[0] if name.endswith(".force") and ".window" not in name]
         mean = {name: sum(row[name + ".force"] for row in truth) / len(truth) for name in names}
         names = [name for name in names if mean[name] > SMALL * max(mean.values()) and any(row[name + ".error"] > 0 for row in truth)]
-        bands = {name: band([row[name + ".error"] for row in estimates[::STRIDE]]) for name in names}
+        bands = {name: band(estimates[::STRIDE], name) for name in names}
         others = [k for k in range(len(truth)) if k % STRIDE]
         chosen = draw.sample(others, min(arguments.steps, len(others)))
         hits = sum(truth[k][name + ".error"] <= bands[name] for k in chosen for name in names)

@@ -23,6 +23,9 @@ const MORE_SWEEPS: usize = 5;
 const LEAST_SWEEPS: usize = 5_000;
 /// The share of errors, of steps that are not checked, that lie below what the summary states.
 const SHARE: f64 = 0.95;
+/// By which bounds are taken larger than the checks say. Without it 95.8 % of errors were within them on
+/// average over five sets of twenty checks of four cases, but for one of the sets 91.9 % (of 200 random steps).
+const MARGIN: f64 = 1.5;
 
 /// When forces are checked, and over how many steps.
 pub(super) struct ForceChecks {
@@ -183,27 +186,32 @@ impl ForceError {
                 name: name.to_string(),
                 checks: mean.len(),
                 mean: mean.iter().sum::<f64>() / mean.len() as f64,
-                step_error: bound(column(".error")?),
-                window_error: bound(column(".window_error")?),
+                step_error: bound(column(".error")?, column(".force")?),
+                window_error: bound(column(".window_error")?, mean),
             })
         };
         table.names.iter().filter_map(of).collect()
     }
 }
 
-/// What another value of the kind does not exceed with the chance [`SHARE`].
+/// What another error of the kind does not exceed with the chance [`SHARE`], from the checks at which the force
+/// acted.
 ///
 /// The next of n + 1 equal draws lies above the k-th smallest of the first n with a chance of 1 − k / (n + 1)
 /// whatever the distribution. With less than nineteen values even the largest is too small for that: then it
 /// is taken by 20 / (n + 1), which is right where the chance of an error falls with its size no slower than
-/// inversely.
-fn bound(values: &[f64]) -> f64 {
-    let mut values = values.to_vec();
+/// inversely. That is so on average over many sets of checks: [`MARGIN`] is for the one at hand.
+fn bound(errors: &[f64], forces: &[f64]) -> f64 {
+    let acted = errors.iter().zip(forces).filter(|(error, force)| **force > 0.0 || **error > 0.0);
+    let mut values: Vec<f64> = acted.map(|(error, _)| *error).collect();
+    if values.is_empty() {
+        return 0.0;
+    }
     values.sort_by(f64::total_cmp);
     let draws = values.len() as f64 + 1.0;
     let place = (SHARE * draws).ceil() as usize;
     let beyond = || Some(values.last()? / ((1.0 - SHARE) * draws).min(1.0));
-    values.get(place - 1).copied().or_else(beyond).unwrap_or(f64::NAN)
+    values.get(place - 1).copied().or_else(beyond).map_or(f64::NAN, |bound| MARGIN * bound)
 }
 
 /// For the log: the largest forces with what is known of them.
@@ -231,11 +239,16 @@ mod tests {
 
     #[test]
     fn bounds_by_many_and_by_few_values() {
-        let values = |n: usize| (1..=n).map(|k| k as f64).collect::<Vec<f64>>();
-        assert_eq!(bound(&values(99)), 95.0);
-        assert_eq!(bound(&values(19)), 19.0);
-        assert!((bound(&values(9)) - 18.0).abs() < 1e-12 && (bound(&[3.0]) - 30.0).abs() < 1e-12);
-        assert!(bound(&[]).is_nan());
+        let of = |n: usize| {
+            let errors = (1..=n).map(|k| k as f64).collect::<Vec<f64>>();
+            bound(&errors, &vec![100.0; n]) / MARGIN
+        };
+        assert_eq!((of(99), of(19)), (95.0, 19.0));
+        assert!((of(9) - 18.0).abs() < 1e-12 && (of(1) - 10.0).abs() < 1e-12);
+        // Checks at which the force does not act say nothing about it.
+        let (errors, forces) = ([[0.0; 10], [2.0; 10]].concat(), [[0.0; 10], [50.0; 10]].concat());
+        assert!((bound(&errors, &forces) - MARGIN * 2.0 * 20.0 / 11.0).abs() < 1e-12);
+        assert_eq!((bound(&[0.0; 5], &[0.0; 5]), bound(&[], &[])), (0.0, 0.0));
     }
 
     #[test]
@@ -249,9 +262,9 @@ mod tests {
         let errors = ForceError::of_table(&TextTable::parse(&text).expect("a table"));
         assert_eq!(errors.len(), 1);
         let ForceError { name, checks, mean, step_error, window_error } = &errors[0];
-        assert_eq!((name.as_str(), *checks, *mean, *step_error), ("floor", 20, 20.0, 20.0));
-        assert!((window_error - 2.0).abs() < 1e-12);
-        assert!(sentence(&errors).is_some_and(|text| text.contains("10.0 %")));
+        assert_eq!((name.as_str(), *checks, *mean, *step_error), ("floor", 20, 20.0, 30.0));
+        assert!((window_error - 3.0).abs() < 1e-12);
+        assert!(sentence(&errors).is_some_and(|text| text.contains("15.0 %")));
         assert_eq!((ForceError::of_table(&TextTable::default()), sentence(&[])), (Vec::new(), None));
     }
 }
