@@ -24,7 +24,8 @@ const LEAST_SWEEPS: usize = 5_000;
 /// The share of errors, of steps that are not checked, that lie below what the summary states.
 const SHARE: f64 = 0.95;
 /// By which bounds are taken larger than the checks say. Without it 95.8 % of errors were within them on
-/// average over five sets of twenty checks of four cases, but for one of the sets 91.9 % (of 200 random steps).
+/// average over five sets of twenty checks of four cases, but for one of the sets 91.9 % (of 200 random
+/// steps).
 const MARGIN: f64 = 1.5;
 
 /// When forces are checked, and over how many steps.
@@ -194,8 +195,8 @@ impl ForceError {
     }
 }
 
-/// What another error of the kind does not exceed with the chance [`SHARE`], from the checks at which the force
-/// acted.
+/// What another error of the kind does not exceed with the chance [`SHARE`], from the checks at which the
+/// force acted.
 ///
 /// The next of n + 1 equal draws lies above the k-th smallest of the first n with a chance of 1 − k / (n + 1)
 /// whatever the distribution. With less than nineteen values even the largest is too small for that: then it
