@@ -163,14 +163,14 @@ fn a_jam_without_a_rigid_solution_is_named() {
 fn rest_shows_in_unbalanced_forces_and_approach() {
     let directory = Directory::new("rest");
     let case = project("inputs/sphere-column.toml");
-    let series = |ranks: usize, tolerance: &str| {
+    let series = |ranks: usize, tolerance: &str, steps: &str| {
         let out = directory.file(&format!("{ranks}-{tolerance}"));
         let tolerance = format!("solver.tolerance={tolerance}");
-        let set = ["--set", &tolerance, "--set", "body.ball-10.position=[0, 0, 1.05]", "--steps", "400"];
+        let set = ["--set", &tolerance, "--set", "body.ball-10.position=[0, 0, 1.05]", "--steps", steps];
         run(&case, ranks, &out, &set);
         std::fs::read_to_string(out.join("series.csv")).expect("a series")
     };
-    let exact = series(1, "1e-10");
+    let exact = series(1, "1e-10", "400");
     let (unbalanced, approach) = (column(&exact, "unbalanced_force"), column(&exact, "worst_approach"));
     // One of ten falls; the others carry 1 to 9 of them, five on average.
     assert!((unbalanced[50] - 0.02).abs() < 1e-6, "{}", unbalanced[50]);
@@ -179,10 +179,11 @@ fn rest_shows_in_unbalanced_forces_and_approach() {
     assert!(most > 0.05 && last < 1e-6, "{most} {last}");
     let worst = |approach: &[f64]| approach.iter().copied().fold(0.0, f64::max);
     assert!(worst(&approach) < 1e-7, "{}", worst(&approach));
-    let loose = worst(&column(&series(1, "1e-2"), "worst_approach"));
-    assert!(loose > 1e-4, "{loose}");
+    // It hits after some 140 steps; few sweeps are enough to compare ranks.
+    let loose = series(1, "1e-2", "160");
+    assert!(worst(&column(&loose, "worst_approach")) > 1e-4, "{loose}");
     for ranks in [2, 3] {
-        assert!(series(ranks, "1e-10") == exact, "{ranks} ranks");
+        assert!(series(ranks, "1e-2", "160") == loose, "{ranks} ranks");
     }
 }
 
