@@ -213,6 +213,7 @@ fn check(case: &Path, set: &[(String, String)], nodes: u64) -> Result<(), Failur
     if !setup.machines.is_empty() {
         print(&setup::machine::describe(setup.machines.all()))?;
     }
+    case.warnings.extend(setup.inventory.unequal());
     print(&case.warnings.iter().map(|warning| format!("warning: {warning}\n")).collect::<String>())?;
     setup.require_stable(&case).map_err(|error| (INPUT, error.to_string()))?;
     match memory::available() {

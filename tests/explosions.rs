@@ -101,6 +101,36 @@ fn forces_that_are_too_stiff_are_refused_with_the_step_that_would_do() {
     run("light", &slider(1e-9, 1e-3, spring), &[]).refused(&["\"mount\" is too stiff"]);
 }
 
+/// No mass, next to none, and one whose joint nothing can hold.
+#[test]
+fn masses_that_no_body_has_are_refused_with_their_keys() {
+    let spring = "[[machine.spring]]\nname = \"mount\"\njoint = \"slide\"\nstiffness = 1e3\n";
+    let ended = run("tiny", &slider(1e-300, 1e-3, spring), &[]);
+    ended.refused(&["case.toml:13: machine.arm.body.carriage.mass: found 1e-300, expected 0 for a body"]);
+    run("none", &slider(0.0, 1e-3, spring), &[])
+        .refused(&["case.toml:16: machine.arm.joint.slide", "coordinate `slide` moves no mass"]);
+    let wheel = slider(1.0, 1e-3, "").replace("prismatic", "revolute");
+    let tiny = wheel.replace("[1, 1, 1]", "[1e-60, 1, 1]");
+    run("thin", &tiny, &[]).refused(&["machine.arm.body.carriage.inertia: found a moment of 1e-60"]);
+    // It has no surface whose speed could be bounded.
+    let motor = "[[machine.actuator]]\nname = \"motor\"\njoint = \"slide\"\nlaw = \"1\"\n";
+    let light = wheel.replace("[1, 1, 1]", "[1e-30, 1e-30, 1e-30]") + motor;
+    run("wheel", &light, &[]).failed_within(0, &["\"carriage\" of machine \"arm\"", "rad/s", "\"motor\""]);
+}
+
+#[test]
+fn very_unequal_masses_are_worth_a_word() {
+    let case =
+        balls("[0, 0, 0]", "[0, 0, 0]", "").replace("name = \"other\"", "name = \"other\"\nmass = 1e-12");
+    let ended = run("unequal", &case, &["--steps", "3"]);
+    assert_eq!(ended.code, 0, "{}", ended.words);
+    assert!(
+        ended.words.contains("warning: \"other\" has a body of 1.0e-12 kg, \"shot\" one of"),
+        "{}",
+        ended.words
+    );
+}
+
 #[test]
 fn those_that_are_forced_to_go_on_end_with_a_checkpoint() {
     let spring = "[[machine.spring]]\nname = \"mount\"\njoint = \"slide\"\nstiffness = 2e7\n";
@@ -173,6 +203,48 @@ interval = 0.1
     let more = (step + 1).to_string();
     let (code, words) = again(plate("middle-velocity"), &["--changed-case", "--force", "--steps", &more]);
     assert_eq!(code, 0, "{words}");
+}
+
+/// A wall by a law that is far too stiff for the step, and flat where the machine starts.
+#[test]
+fn a_stiff_wall_ends_the_run_where_it_is_hit() {
+    let wall = "[[machine.actuator]]\nname = \"wall\"\njoint = \"slide\"\nlaw = \"if(x < 0, -1e9*x, 0)\"\n";
+    let case = slider(1.0, 1e-3, wall).replace("position = 0.1", "position = 0.1\nvelocity = -2");
+    // It is there after 50 steps.
+    let ended = run("wall", &case, &[]);
+    ended.failed_within(52, &["\"carriage\" of machine \"arm\"", "\"wall\"", "is a checkpoint"]);
+}
+
+/// Contacts that give way are solved for, and so may be as stiff as they like.
+#[test]
+fn stiff_contacts_of_a_machine_raise_no_alarm() {
+    for place in ["end", "middle"] {
+        let contact = format!("stiffness = 1e13\nspring_at = \"{place}\"");
+        let case = balls("[0, 0, 0]", "[0, 0, 0]", "").replace("restitution = 0.5", &contact);
+        let press = "[[machine]]\nname = \"press\"\n\
+             [[machine.body]]\nname = \"plate\"\nshape = \"plate\"\nmaterial = \"steel\"\n\
+             [[machine.joint]]\nname = \"guide\"\nkind = \"prismatic\"\nchild = \"plate\"\naxis = [0, 0, 1]\n\
+             on_parent = [-0.5, 0, 0]\nposition = 0.06\n\
+             [[shape]]\nname = \"plate\"\nkind = \"box\"\nsize = [0.2, 0.2, 0.1]\n";
+        let ended =
+            run("contact", &case.replacen("[output]", &format!("{press}[output]"), 1), &["--steps", "300"]);
+        assert_eq!(ended.code, 0, "{place}: {}", ended.words);
+    }
+}
+
+/// The shipped tamping unit with springs that are too stiff, or damped fifty times critically.
+#[test]
+fn the_tamping_unit_with_wrong_springs_is_refused() {
+    let case = support::project("inputs/tamping/demo.toml").display().to_string();
+    for (wrong, step) in
+        [("parameters.K_spring=1e12", "7.1e-6 s"), ("parameters.damping_ratio=50", "2.0e-4 s")]
+    {
+        let (code, words) = breccia(1, &["check", &case, "--set", wrong]);
+        assert_eq!(code, 1, "{words}");
+        for part in ["machine.toml:289: machine.tamper.spring.spring_z", "is too stiff", step] {
+            assert!(words.contains(part), "{part}\n{words}");
+        }
+    }
 }
 
 #[test]

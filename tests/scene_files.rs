@@ -3,14 +3,22 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A process that is started while another test has its file open inherits the lock of that file: one test
+/// at a time.
+static TURN: Mutex<()> = Mutex::new(());
 
 struct Scene {
     directory: PathBuf,
+    _turn: MutexGuard<'static, ()>,
 }
 
 impl Scene {
     /// A copy of the packing that is shipped, and the case beside it.
     fn new(name: &str) -> Self {
+        // A test that has failed has left nothing behind that the others look at.
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("scene-{name}"));
         std::fs::create_dir_all(directory.join("data")).expect("a folder");
@@ -18,7 +26,7 @@ impl Scene {
             .expect("a scene");
         std::fs::copy(root.join("inputs/stones1000-settled.toml"), directory.join("case.toml"))
             .expect("a case");
-        Self { directory }
+        Self { directory, _turn: turn }
     }
 
     fn number(&self, dataset: &str, change: impl Fn(&mut [f64])) {

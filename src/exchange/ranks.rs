@@ -170,10 +170,10 @@ impl Interface for Ranks<'_> {
             Sums::Exact(sums) => ExactSum::reduce(&mut sums[..], self.comm),
             Sums::Rounded(sums) => GridSum::reduce(sums, self.comm),
         }
-        let mut worst = [partial.worst_velocity, self.comm.asked_to_stop() as f64];
+        let mut worst = [partial.worst_velocity, partial.worst_approach, self.comm.asked_to_stop() as f64];
         self.comm.max_f64(&mut worst);
-        partial.worst_velocity = worst[0];
-        self.stop = worst[1] as usize;
+        (partial.worst_velocity, partial.worst_approach) = (worst[0], worst[1]);
+        self.stop = worst[2] as usize;
     }
 
     fn is_stopped(&self) -> bool {

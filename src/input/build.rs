@@ -33,7 +33,8 @@ pub(super) fn build(reader: &Reader, root: &Value, name: &str, included: Vec<Pat
     read_tables(&table);
     let title = table.text("title");
     let simulation = table.table("simulation").and_then(|table| read_simulation(&table));
-    let solver = table.table("solver").and_then(|table| read_solver(&table));
+    let solver_table = table.table("solver");
+    let solver = solver_table.as_ref().and_then(read_solver);
     let material_tables = table.tables("material");
     let material_names = Names::collect(material_tables.iter());
     let materials = read_materials(&material_tables, &material_names);
@@ -59,6 +60,12 @@ pub(super) fn build(reader: &Reader, root: &Value, name: &str, included: Vec<Pat
     let start = start_table.as_ref().and_then(|table| read_start(table, &material_names, &mut users));
     let time_step = simulation.as_ref().map(|simulation| simulation.time_step);
     let output = table.table("output").and_then(|table| read_output(&table, time_step));
+    if let (Some(table), Some(Output { force_check: None, .. })) = (&solver_table, &output)
+        && table.has("force_tolerance")
+    {
+        let message = "found it without output.force_check, expected both: how large errors are is known from these checks";
+        table.relation("force_tolerance", message.to_string());
+    }
     let checkpoint = table.table("checkpoint").and_then(|table| read_checkpoint(&table));
     let decomposition = table.table("decomposition").and_then(|table| read_decomposition(&table));
     if let Some(contacts) = &contacts {
@@ -276,6 +283,7 @@ pub(super) fn sample_times(start: f64, duration: f64) -> impl Iterator<Item = f6
 
 fn read_solver(table: &TableReader) -> Option<Solver> {
     let tolerance = table.number("tolerance");
+    let force_tolerance = table.number("force_tolerance");
     let measure = table.choice("measure");
     let maximum_sweeps = table.count("maximum_sweeps");
     let check_every = table.count("check_every");
@@ -299,6 +307,7 @@ fn read_solver(table: &TableReader) -> Option<Solver> {
     let contact_margin = table.number("contact_margin");
     Some(Solver {
         tolerance: tolerance?,
+        force_tolerance,
         measure: measure?,
         maximum_sweeps: maximum_sweeps?,
         check_every: check_every?,

@@ -71,6 +71,8 @@ pub struct Simulation {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Solver {
     pub tolerance: f64,
+    /// Of forces, by their size; the tolerance above holds all along if none.
+    pub force_tolerance: Option<f64>,
     pub measure: Measure,
     pub maximum_sweeps: u64,
     pub check_every: u64,
@@ -258,6 +260,8 @@ pub struct Output {
     pub force_check: Option<f64>,
     /// Over which they are averaged there, s.
     pub force_window: f64,
+    /// Of accurate solves there: their tolerance by that of the run.
+    pub force_accuracy: f64,
     pub fields: Vec<BodyField>,
     /// Not written if none.
     pub contacts: Option<ContactDrawing>,
@@ -300,6 +304,14 @@ impl Case {
     /// File, line and key of a cut of a machine.
     pub fn place_of_cut(&self, machine: &str, cut: &str) -> Option<String> {
         let key = format!("machine.{machine}.cut.{cut}");
+        self.places.get(&key).map(|place| format!("{place}: {key}"))
+    }
+
+    /// File, line and key of the joint of a machine that has a coordinate.
+    pub fn place_of_coordinate(&self, machine: &str, coordinate: &str) -> Option<String> {
+        // Those of joints with several are named after the joint and an axis.
+        let joint = coordinate.rsplit_once('.').map_or(coordinate, |(joint, _)| joint);
+        let key = format!("machine.{machine}.joint.{joint}");
         self.places.get(&key).map(|place| format!("{place}: {key}"))
     }
 

@@ -17,6 +17,7 @@ pub(super) fn read_output(table: &TableReader, time_step: Option<f64>) -> Option
         interval
     });
     let force_window = table.number("force_window");
+    let force_accuracy = table.number("force_accuracy");
     let fields = table.field("fields").and_then(|field| field.choices());
     let contacts = table.choice("contacts");
     let spheres = table.choice("spheres");
@@ -29,6 +30,7 @@ pub(super) fn read_output(table: &TableReader, time_step: Option<f64>) -> Option
         series_interval,
         force_check,
         force_window: force_window?,
+        force_accuracy: force_accuracy?,
         fields: fields?,
         contacts: contacts?,
         spheres: spheres?,

@@ -240,6 +240,13 @@ static SOLVER: Section = plain(
             "Sweeps stop when the relative natural-map residual is below this.",
         ),
         key(
+            "force_tolerance",
+            Kind::Number(Range::within(1e-4, 0.5)),
+            "",
+            Optional("the tolerance above holds all along"),
+            "The run tightens the tolerance, and loosens it again up to the one above, so that the error of the worst force in a step stays below this share of the force. Needs `output.force_check`, after each of which it is chosen anew.",
+        ),
+        key(
             "measure",
             Kind::Choice(Measure::CHOICES),
             "",
@@ -427,6 +434,13 @@ static OUTPUT: Section = plain(
             "s",
             Default("0.01"),
             "Time over which forces are averaged for these estimates; errors of single steps are given beside them.",
+        ),
+        key(
+            "force_accuracy",
+            Kind::Number(Range::within(1e-6, 0.5)),
+            "",
+            Default("0.01"),
+            "Tolerance of the accurate solves for these estimates, by that of the run.",
         ),
         key(
             "fields",

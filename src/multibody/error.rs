@@ -58,7 +58,10 @@ pub enum MultibodyError {
         "the coordinates {coordinates:?} cannot be the dependent ones: the loops need {needed} of them, {problem}"
     )]
     BadPartition { coordinates: Vec<String>, needed: usize, problem: String },
-    #[error("the reduced mass matrix is not positive definite: coordinate `{coordinate}` moves no mass")]
+    #[error(
+        "the reduced mass matrix is not positive definite: coordinate `{coordinate}` moves no mass; \
+         give a body that it moves a mass, or moments about its axis"
+    )]
     Massless { coordinate: String },
     #[error("{what} has {given} entries instead of {needed}")]
     WrongLength { what: &'static str, given: usize, needed: usize },

@@ -277,6 +277,12 @@ impl Multibody {
         (0..self.model.body_count()).map(BodyIndex).map(move |body| (body, speed(body)))
     }
 
+    /// All bodies with their angular speeds, rad/s.
+    pub fn angular_speeds(&self) -> impl Iterator<Item = (BodyIndex, f64)> {
+        let speed = |body| self.body_twist(body, &self.pose(body).position).angular.norm();
+        (0..self.model.body_count()).map(BodyIndex).map(move |body| (body, speed(body)))
+    }
+
     pub fn pose(&self, body: BodyIndex) -> Pose {
         self.data.pose(body)
     }

@@ -50,6 +50,21 @@ impl Multibody {
         found
     }
 
+    /// An error if a coordinate moves no mass, as the mechanism stands.
+    pub fn require_mass(&mut self) -> Result<(), MultibodyError> {
+        if self.partition().nu() == 0 {
+            return Ok(()); // all of it is prescribed
+        }
+        let before = self.state();
+        let found = self.accelerations();
+        self.take_back(&before)?;
+        match found {
+            Err(massless @ MultibodyError::Massless { .. }) => Err(massless),
+            // What else there may be comes up where it happens.
+            _ => Ok(()),
+        }
+    }
+
     fn differences(&mut self, amplitudes: &Amplitudes) -> Result<Tangents, MultibodyError> {
         let state = self.state();
         let (nu, elements) = (self.partition().nu(), self.model().force_names().count());

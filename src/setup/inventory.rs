@@ -31,6 +31,9 @@ pub struct Group {
     pub bodies: u64,
     /// kg; none for bodies that nothing can push.
     pub mass: Option<f64>,
+    /// Of the lightest and of the heaviest body that can be pushed, kg; none without any.
+    #[serde(skip)]
+    pub extreme_masses: Option<[f64; 2]>,
     /// Smallest and largest distance of a surface point from the body's origin, m; none if infinite or
     /// without bodies.
     pub bounding_radius: Option<[f64; 2]>,
@@ -48,6 +51,11 @@ pub struct AchievedGrading {
     /// What the case wants, at the same sieves.
     pub wanted: Vec<Passing>,
 }
+
+/// Numbers of a group whose largest value is looked for.
+const EXTREMES: usize = 5;
+/// A ratio of masses that is worth a word: up to a million contact problems were solved.
+const UNEQUAL: f64 = 1e9;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Inventory {
@@ -92,8 +100,8 @@ impl Inventory {
         let groups = self.groups.len();
         let mut counts = vec![0i64; groups];
         let mut masses = vec![ExactSum::default(); groups];
-        // Largest of: radius, −radius, −id.
-        let mut extremes = vec![f64::NEG_INFINITY; 3 * groups];
+        // Largest of: radius, −radius, −id, mass, −mass.
+        let mut extremes = vec![f64::NEG_INFINITY; EXTREMES * groups];
         for body in common.chain(&scene.state.grains) {
             let group = body.group as usize;
             counts[group] += 1;
@@ -101,9 +109,12 @@ impl Inventory {
                 masses[group].add(body.mass);
             }
             let radius = body.shape.bounding_radius();
-            for (k, value) in [radius, -radius, -(body.id.0 as f64)].into_iter().enumerate() {
-                extremes[3 * group + k] = extremes[3 * group + k].max(value);
-            }
+            // Bodies of machines that only carry others have none.
+            let has_mass = body.mass.is_finite() && body.mass > 0.0;
+            let [heavy, light] = if has_mass { [body.mass, -body.mass] } else { [f64::NEG_INFINITY; 2] };
+            let values = [radius, -radius, -(body.id.0 as f64), heavy, light];
+            let known = &mut extremes[EXTREMES * group..][..EXTREMES];
+            known.iter_mut().zip(values).for_each(|(known, value)| *known = known.max(value));
         }
         comm.sum_i64(&mut counts);
         comm.max_f64(&mut extremes);
@@ -112,10 +123,26 @@ impl Inventory {
             group.bodies = counts[k] as u64;
             let pushed = !matches!(group.kind, GroupKind::Fixed | GroupKind::Kinematic);
             group.mass = pushed.then(|| masses[k].value());
-            let radii = [-extremes[3 * k + 1], extremes[3 * k]];
+            let [most, least, id, heaviest, lightest] = std::array::from_fn(|j| extremes[EXTREMES * k + j]);
+            group.extreme_masses = (pushed && heaviest > 0.0).then_some([-lightest, heaviest]);
+            let radii = [-least, most];
             group.bounding_radius = radii.iter().all(|radius| radius.is_finite()).then_some(radii);
-            group.first_id = (-extremes[3 * k + 2]).max(0.0) as u64;
+            group.first_id = (-id).max(0.0) as u64;
         }
+    }
+
+    /// A warning if bodies that can be pushed differ very much in mass.
+    pub fn unequal(&self) -> Option<String> {
+        let known = || self.groups.iter().filter_map(|group| Some((group, group.extreme_masses?)));
+        let (light, [least, _]) = known().min_by(|a, b| a.1[0].total_cmp(&b.1[0]))?;
+        let (heavy, [_, most]) = known().max_by(|a, b| a.1[1].total_cmp(&b.1[1]))?;
+        (most > UNEQUAL * least).then(|| {
+            format!(
+                "{:?} has a body of {least:.1e} kg, {:?} one of {most:.1e} kg: where the heavy one rests on the light one, contact problems \
+                 converge very slowly; is a mass or a density in another unit?",
+                light.name, heavy.name
+            )
+        })
     }
 
     /// Counts and masses of a case of which only a part was built, see [`super::memory::thinned`].
@@ -152,5 +179,5 @@ impl Inventory {
 }
 
 fn empty(name: String, kind: GroupKind) -> Group {
-    Group { name, kind, bodies: 0, mass: None, bounding_radius: None, first_id: 0 }
+    Group { name, kind, bodies: 0, mass: None, extreme_masses: None, bounding_radius: None, first_id: 0 }
 }

@@ -31,6 +31,7 @@ use crate::geometry::Vec3;
 use crate::lanes::{F64x8, LANES};
 use crate::law::coulomb::natural_map;
 use decomposition::{ExactSum, Grid, GridSum};
+use serde::{Deserialize, Serialize};
 
 crate::words::choices! {
     /// What the squares are weighted with: nothing, or the normal entry of the point's Delassus block.
@@ -43,12 +44,14 @@ crate::words::choices! {
 }
 
 /// What [`Ruler::read`] found, all ranks together.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Residual {
     /// In the measure asked for, dimensionless.
     pub natural_map: f64,
     /// Largest violation of the law at a contact point, m/s.
     pub worst_velocity: f64,
+    /// Fastest approach at a closed point, beyond what its law lets pass: −u_n, m/s, ≥ 0.
+    pub worst_approach: f64,
 }
 
 /// Sums of one rank, to be added over ranks before [`Partial::finish`]: ‖F‖², ‖q‖², ‖r‖², ‖u‖², weighted as
@@ -85,6 +88,7 @@ impl Sums {
 pub struct Partial {
     pub sums: Sums,
     pub worst_velocity: f64,
+    pub worst_approach: f64,
 }
 
 impl Partial {
@@ -93,19 +97,20 @@ impl Partial {
             None => Sums::Exact(Box::default()),
             Some(grids) => Sums::Rounded(grids.map(GridSum::new)),
         };
-        Self { sums, worst_velocity: 0.0 }
+        Self { sums, worst_velocity: 0.0, worst_approach: 0.0 }
     }
 
     /// Adds what a manifold, or a point of a machine, has. It is summed by one rank in one order; only the
     /// sum over manifolds must not depend on order.
-    pub(super) fn add(&mut self, terms: [f64; 4], worst: f64) {
+    pub(super) fn add(&mut self, terms: [f64; 4], worst: f64, approach: f64) {
         self.sums.add(terms);
         self.add_worst(worst);
+        self.worst_approach = self.worst_approach.max(approach);
     }
 
     /// Adds what manifolds have, eight at a time.
     pub(super) fn add_lanes(&mut self, terms: &[Terms]) {
-        let mut worst = F64x8::default();
+        let (mut worst, mut approach) = (F64x8::default(), F64x8::default());
         match &mut self.sums {
             Sums::Exact(sums) => {
                 for terms in terms {
@@ -118,6 +123,7 @@ impl Partial {
                         }
                     }
                     worst = terms.larger_error(worst);
+                    approach = approach.larger(terms.approach);
                 }
             }
             Sums::Rounded(sums) => {
@@ -125,10 +131,11 @@ impl Partial {
                 for (sum, lanes) in sums.iter_mut().zip(total.sums) {
                     lanes.0.into_iter().for_each(|lane| sum.add_rounded(lane));
                 }
-                worst = total.worst_square;
+                (worst, approach) = (total.worst_square, total.approach);
             }
         }
         worst.0.into_iter().for_each(|square| self.add_worst(square.sqrt()));
+        self.worst_approach = approach.0.into_iter().fold(self.worst_approach, f64::max);
     }
 
     pub(super) fn merge(&mut self, other: &Partial) {
@@ -142,6 +149,7 @@ impl Partial {
             _ => unreachable!("parts of one measurement"),
         }
         self.add_worst(other.worst_velocity);
+        self.worst_approach = self.worst_approach.max(other.worst_approach);
     }
 
     /// A NaN must not be lost in the maximum.
@@ -155,7 +163,8 @@ impl Partial {
         let [error, free, impulse, velocity] = sums.map(f64::sqrt);
         let scale = free.max(impulse).max(velocity);
         let natural_map = if scale > 0.0 { error / scale } else { error };
-        Residual { natural_map, worst_velocity: self.worst_velocity }
+        let &Self { worst_velocity, worst_approach, .. } = self;
+        Residual { natural_map, worst_velocity, worst_approach }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::exchange::hub::OWNER;
 use crate::exchange::messages::broadcast;
 use crate::geometry::Vec3;
 use crate::machine::{Machine, SavedMachine};
-use crate::multibody::{BodyImpulse, MultibodyError, ReducedOperators};
+use crate::multibody::{BodyImpulse, BodyIndex, MultibodyError, ReducedOperators};
 use crate::scene::{Body, Motion, Scene, Scheme};
 use crate::solve::Twist;
 use decomposition::Comm;
@@ -345,12 +345,17 @@ impl Loads {
     }
 }
 
-/// An error with the first body that is too fast; what is not a number is.
+/// A body of a machine may have no surface whose speed could be bounded: it may not turn further in a step,
+/// rad.
+const MOST_TURN: f64 = 1e3;
+
+/// An error with the first body that is too fast, or turns too fast; what is not a number is.
 fn check_speeds(machine: &Machine, limit: f64) -> Result<(), StepError> {
     let multibody = &machine.multibody;
-    let Some((body, speed)) = multibody.speeds().find(|(_, speed)| speed.is_nan() || *speed > limit) else {
-        return Ok(());
-    };
+    let beyond = |limit: f64| move |(_, speed): &(BodyIndex, f64)| speed.is_nan() || *speed > limit;
+    let moving = multibody.speeds().find(beyond(limit)).map(|found| (found, "m/s"));
+    let turning = || multibody.angular_speeds().find(beyond(MOST_TURN / multibody.time_step()));
+    let Some(((body, speed), unit)) = moving.or_else(|| Some((turning()?, "rad/s"))) else { return Ok(()) };
     let model = multibody.model();
     let powers =
         multibody.force_values().iter().zip(multibody.force_rates()).map(|(force, rate)| force * rate);
@@ -360,7 +365,7 @@ fn check_speeds(machine: &Machine, limit: f64) -> Result<(), StepError> {
         machine: model.name().into(),
         body: model.body_name(body).into(),
         joint: model.joint_name(body).into(),
-        speed: format!("{speed:.3e} m/s"),
+        speed: format!("{speed:.3e} {unit}"),
         force: strongest.map_or(String::new(), |((name, power), value)| {
             format!("; of its forces {name:?} does most, {value:.3e} N or N m with {power:.3e} W")
         }),

@@ -29,6 +29,7 @@ pub use account::Account;
 pub use energy::{EnergyLimit, Excess};
 pub use machines::{Loads, Machines};
 pub use observe::Observation;
+use observe::StepSums;
 pub use overlap::Overlap;
 pub use region::RegionMeasure;
 pub use results::ContactView;
@@ -136,8 +137,7 @@ pub struct Stepper<'c> {
     regions: Vec<Aabb>,
     /// Of the last step.
     contacts: Vec<ContactView>,
-    /// Three sums for each static body: what contacts gave it in the last step.
-    wall_impulses: Vec<ExactSum>,
+    sums: StepSums,
     /// Whether the next step is to keep its contact problem.
     dump_due: bool,
     dump: Option<Dump>,
@@ -189,7 +189,10 @@ impl<'c> Stepper<'c> {
         scene.state.grains.sort_unstable_by_key(|body| body.id);
         halo::migrate(&mut scene, &partition, comm);
         Self {
-            wall_impulses: vec![ExactSum::default(); 3 * scene.state.statics.len()],
+            sums: StepSums {
+                wall_impulses: vec![ExactSum::default(); 3 * scene.state.statics.len()],
+                changes: ExactSum::default(),
+            },
             smallest: overlap::smallest(&scene, comm),
             integrator: integrate::integrator(physics.scheme),
             coupling: Box::new(Monolithic),
@@ -293,7 +296,7 @@ impl<'c> Stepper<'c> {
         results: Results,
         shifts: &Option<Shifts>,
     ) -> Result<(), StepError> {
-        let Self { world, integrator, timers, territory, start, .. } = self;
+        let Self { world, integrator, timers, territory, start, sums, .. } = self;
         let (clock, comm) = (world.clock(), territory.comm);
         let World { scene, machines, physics, account } = world;
         let Results { inertia, free_velocity, impulses, touched, .. } = results;
@@ -303,6 +306,7 @@ impl<'c> Stepper<'c> {
         timers.time(Phase::Machine, comm, || machines.finish(scene, &**integrator, &end, comm))?;
         machines.account(account);
         timers.time(Phase::Finish, comm, || {
+            sums.changes = observe::changes(&world.scene.state.grains, &solution.velocities);
             let moved = Moved { inertia: &inertia, free: &free_velocity, solved: &solution.velocities };
             integrator.finish(&mut world.scene.state.grains, &moved, &clock);
             correct::apply(world, shifts);
@@ -345,12 +349,13 @@ impl<'c> Stepper<'c> {
     fn gather_wall_impulses(&mut self) {
         let World { scene, account, .. } = &mut self.world;
         let statics = &scene.state.statics;
-        self.wall_impulses = vec![ExactSum::default(); 3 * statics.len()];
+        let sums = &mut self.sums.wall_impulses;
+        *sums = vec![ExactSum::default(); 3 * statics.len()];
         for contact in &self.contacts {
             for (side, sign) in [(0, -1.0), (1, 1.0)] {
                 if let Ok(place) = statics.binary_search_by_key(&contact.bodies[side], |body| body.id) {
                     for axis in 0..3 {
-                        self.wall_impulses[3 * place + axis].add(sign * contact.impulse[axis]);
+                        sums[3 * place + axis].add(sign * contact.impulse[axis]);
                     }
                     let wall = &statics[place];
                     if matches!(wall.motion, Motion::Kinematic(_)) {
@@ -483,7 +488,7 @@ impl Stepper<'_> {
     pub fn observe(&self) -> Observation {
         let (world @ World { scene, .. }, comm) = (&self.world, self.territory.comm);
         let regions = region::measure(&self.regions, scene, &self.contacts, comm);
-        Observation { regions, ..observe::observe(world, &self.contacts, &self.wall_impulses, comm) }
+        Observation { regions, ..observe::observe(world, &self.contacts, &self.sums, comm) }
     }
 
     /// Collective, once, before the first step: from here on work is accounted for.

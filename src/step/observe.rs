@@ -4,6 +4,7 @@
 use super::{ContactView, RegionMeasure, World};
 use crate::geometry::Vec3;
 use crate::scene::Body;
+use crate::solve::Twist;
 use decomposition::{Comm, ExactSum};
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,6 +27,9 @@ pub struct Observation {
     pub momentum: Vec3,
     /// About the origin, kg m²/s.
     pub angular_momentum: Vec3,
+    /// The mean of what moves free bodies in the last step, mass times acceleration, by the mean force
+    /// between two bodies that press on each other; 1 if none do.
+    pub unbalanced: f64,
     /// On each fixed and kinematic body in the last step, by contacts, mean over the step, N.
     pub forces: Vec<Vec3>,
     /// How densely grains lie, for each box that is to be watched.
@@ -36,11 +40,43 @@ pub fn kinetic_energy(body: &Body) -> f64 {
     0.5 * (body.mass * body.velocity.norm_squared() + body.angular_velocity.dot(&body.angular_momentum))
 }
 
-/// Collective. `wall_impulses` holds this rank's share, three sums for each of the scene's statics.
+/// Sums of the last step, this rank's share.
+#[derive(Clone, Debug, Default)]
+pub struct StepSums {
+    /// Three for each of the scene's statics: what contacts gave it.
+    pub wall_impulses: Vec<ExactSum>,
+    /// Σ ‖m (v_{n+1} − v_n)‖ of free bodies, N s.
+    pub changes: ExactSum,
+}
+
+/// Σ ‖m (v_{n+1} − v_n)‖ of bodies that still have the velocities of the start of the step.
+pub(super) fn changes(bodies: &[Body], solved: &[Twist]) -> ExactSum {
+    let mut sum = ExactSum::default();
+    for (body, solved) in bodies.iter().zip(solved) {
+        sum.add(body.mass * (Vec3::from(solved.linear) - body.velocity).norm());
+    }
+    sum
+}
+
+/// Σ of the impulses between two bodies, as magnitudes, and how many pairs have one. The contacts of a pair
+/// stand one after the other, on one rank.
+fn pressing(contacts: &[ContactView]) -> (ExactSum, i64) {
+    let (mut sum, mut pairs) = (ExactSum::default(), 0);
+    for pair in contacts.chunk_by(|one, next| one.bodies == next.bodies) {
+        let impulse = pair.iter().map(|contact| contact.impulse).sum::<Vec3>().norm();
+        if impulse > 0.0 {
+            sum.add(impulse);
+            pairs += 1;
+        }
+    }
+    (sum, pairs)
+}
+
+/// Collective.
 pub fn observe(
     world: &World,
     contacts: &[ContactView],
-    wall_impulses: &[ExactSum],
+    sums_of_step: &StepSums,
     comm: &dyn Comm,
 ) -> Observation {
     let World { scene, physics, machines, account } = world;
@@ -66,9 +102,11 @@ pub fn observe(
     stored.filter(|energy| *energy > 0.0).for_each(|energy| springs.add(energy));
     sums.push(springs);
     sums.extend(account.sums().iter().cloned());
-    sums.extend(wall_impulses.iter().cloned());
+    let (pressing, pairs) = pressing(contacts);
+    sums.extend([pressing, sums_of_step.changes.clone()]);
+    sums.extend(sums_of_step.wall_impulses.iter().cloned());
     ExactSum::reduce(&mut sums, comm);
-    let mut count = [scene.state.grains.len() as i64];
+    let mut count = [scene.state.grains.len() as i64, pairs];
     comm.sum_i64(&mut count);
     let vector = |first: usize| Vec3::from_fn(|axis, _| sums[first + axis].value());
     let three = |first: usize| [0, 1, 2].map(|place| sums[first + place].value());
@@ -82,7 +120,11 @@ pub fn observe(
         contact_energy: sums[11].value(),
         work: three(12),
         balance: 0.0,
-        forces: (15..sums.len()).step_by(3).map(|first| vector(first) / physics.time_step).collect(),
+        unbalanced: {
+            let [force, change] = [sums[15].value() / count[1] as f64, sums[16].value() / count[0] as f64];
+            if force > 0.0 && count[0] > 0 { change / force } else { 1.0 }
+        },
+        forces: (17..sums.len()).step_by(3).map(|first| vector(first) / physics.time_step).collect(),
         regions: Vec::new(),
     };
     let expected = account.start.map(|start| start + observed.work.iter().sum::<f64>());

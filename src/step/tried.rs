@@ -26,9 +26,9 @@ impl Stepper<'_> {
         made
     }
 
-    /// From now on steps that the sweeps miss are handed over to this. All ranks ask alike.
-    pub fn set_fallback(&mut self, fallback: solve::Fallback) {
-        self.options.fallback = fallback;
+    /// From now on contact problems are solved so. All ranks ask alike.
+    pub fn set_solver(&mut self, options: solve::Options) {
+        self.options = options;
     }
 
     /// How contact problems are solved.

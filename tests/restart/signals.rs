@@ -163,6 +163,9 @@ fn five_signals_at_four_moments_on_one_and_four_ranks() {
                     let name = format!("signal-{}-{ranks}-{moment:?}-{round}", signal.0);
                     trials += 1;
                     if let Some(seconds) = trial(&name, signal, ranks, moment, wait, &digests) {
+                        if seconds > AT_MOST {
+                            println!("{name}: gone after {seconds:.1} s");
+                        }
                         times.push(seconds);
                     }
                 }

@@ -215,7 +215,7 @@ fn forces(table: &TextTable, time: &[f64], errors: &[ForceError]) -> Vec<Chart> 
         if let Some(error) = errors.iter().find(|error| error.name.strip_prefix("force/") == Some(name)) {
             chart.band = error.step_error;
             chart.note = format!(
-                "The band: 95 % of {} steps that were solved again to high accuracy lie within it.",
+                "The band: by {} steps that were solved again to high accuracy, 95 % of all lie within it.",
                 error.checks
             );
         }

@@ -178,7 +178,7 @@ fn force_errors(run: &Run) -> String {
     let rows: String = errors.iter().map(row).collect();
     format!(
         "<p>{checks} times the next steps were made again from the same state with contact problems solved to high accuracy. 95 % of the \
-         differences are smaller than this (N or N m).</p>\
+         differences that other steps would show are smaller than this (N or N m).</p>\
          <table><thead><tr><th>force</th><th>mean</th><th>means over windows</th><th>by the mean</th><th>single steps</th></tr></thead>\
          <tbody>{rows}</tbody></table>\n"
     )

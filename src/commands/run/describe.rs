@@ -105,6 +105,9 @@ pub(super) fn curve(grading: &AchievedGrading) -> String {
 pub(super) fn opening(log: &mut Log, case: &Case, inventory: &Inventory, steps: u64) {
     let (all, free) = (inventory.bodies(), inventory.free_bodies());
     log.say(&format!("{all} bodies, {free} of them free; {steps} steps of {} s", case.simulation.time_step));
+    if let Some(warning) = inventory.unequal() {
+        log.say(&format!("warning: {warning}"));
+    }
     for grading in &inventory.gradings {
         let point = |point: &Passing| format!("{:.1} mm {:.1} %", 1e3 * point.sieve, point.percent);
         let passing: Vec<String> = grading.passing.iter().map(point).collect();

@@ -5,6 +5,7 @@ use super::contents::{
     body_options, compression, contact_options, contact_row, domain, impulse_rows, own_bodies, sections,
 };
 use super::error::{RunError, agree};
+use super::force_control::Control;
 use super::progress::Log;
 use super::restart::LISTING;
 use super::series::{ForceTable, Layout, Moment, SeriesTable};
@@ -134,6 +135,8 @@ const ENERGY: &str = "energy";
 /// Where the errors of forces stood.
 const FORCE_ERRORS: &str = "force errors";
 pub(super) const FORCE_ERRORS_FILE: &str = "force_errors.csv";
+/// How exactly problems are solved, as the checks of forces have it.
+const CONTROL: &str = "force control";
 const LIMITS: &str = "limits";
 const BODIES: &str = "bodies.vtkhdf";
 const CONTACTS: &str = "contacts.vtkhdf";
@@ -144,6 +147,13 @@ pub(super) struct Account<'a> {
     pub listing: &'a Listing,
     pub statistics: &'a Statistics,
     pub gradings: &'a [AchievedGrading],
+    /// If forces are checked.
+    pub control: Option<Control>,
+}
+
+/// What the checks of forces had come to at a checkpoint; none if it does not say.
+pub(super) fn control_at(state: &StateFile) -> Result<Option<Control>, OutputError> {
+    Ok(state.attachment(CONTROL)?.and_then(|bytes| Control::decode(&bytes)))
 }
 
 /// The statistics of a run at a checkpoint; none if it does not say.
@@ -380,6 +390,7 @@ impl<'c> Files<'c> {
             if let Some(position) = forces {
                 attachments.push((FORCE_ERRORS.into(), postcard::to_allocvec(&position).unwrap_or_default()));
             }
+            attachments.extend(account.control.map(|control| (CONTROL.into(), control.encode())));
             attachments.push((STATISTICS.into(), account.statistics.encode()));
             attachments.push((ENERGY.into(), energy));
             if let (Some(speed), Some(limit)) = (stepper.speed_limit(), stepper.energy_limit()) {

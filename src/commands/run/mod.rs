@@ -7,6 +7,7 @@ pub mod dump;
 mod error;
 mod files;
 mod force_check;
+mod force_control;
 mod guard;
 mod job;
 mod launch;
@@ -37,7 +38,6 @@ pub use time_limit::parse_duration;
 
 use crate::input::{Case, OnWriteError};
 use crate::setup::{Inventory, Setup};
-use crate::solve::Fallback;
 use crate::step::{Cost, Observation, StepError, StepReport, Stepper};
 use decomposition::{Comm, watch};
 use error::agree;
@@ -158,7 +158,7 @@ pub fn run(
     let first_step = stepper.scene().state.step;
     describe::opening(log, case, &inventory, last_step - first_step.min(last_step));
     let progress = Progress::new(first_step, last_step);
-    let run = Run {
+    let mut run = Run {
         case,
         options,
         comm,
@@ -171,7 +171,8 @@ pub fn run(
         restarted_from: found.map(|_| first_step),
         statistics: statistics.unwrap_or_default(),
         observed: None,
-        checks: ForceChecks::new(case),
+        checks: None,
+        solver,
         row_failure: None,
         overlap_is_known: false,
         rows_wait: false,
@@ -182,6 +183,7 @@ pub fn run(
         output_seconds: 0.0,
         step_seconds: 0.0,
     };
+    run.begin_checks(continued)?;
     run.complete(seconds_setup)
 }
 
@@ -311,6 +313,8 @@ struct Run<'a> {
     /// Of the step that has just been made, once somebody has asked.
     observed: Option<Observation>,
     checks: Option<ForceChecks>,
+    /// How the case has contact problems solved.
+    solver: crate::solve::Options,
     row_failure: Option<RunError>,
     /// A large overlap has been said.
     overlap_is_known: bool,
@@ -393,13 +397,11 @@ impl Run<'_> {
             self.add_picture()?;
         }
         while self.stepper.scene().state.step < self.last_step {
+            self.limit_fallback();
             self.check_forces()?;
             let step = self.stepper.scene().state.step + 1;
             if self.options.dump_problems.contains(&step) {
                 self.stepper.keep_problem();
-            }
-            if self.statistics.handed_over >= self.case.solver.fallback_steps {
-                self.stepper.set_fallback(Fallback::None);
             }
             let begun = Instant::now();
             let report = match self.stepper.step() {
@@ -478,6 +480,7 @@ impl Run<'_> {
                 listing: &run.case.listing,
                 statistics: &run.statistics,
                 gradings: &run.inventory.gradings,
+                control: run.checks.as_ref().map(|checks| checks.control),
             };
             run.files.write_checkpoint(&run.stepper, &account, before)
         });

@@ -184,7 +184,7 @@ mod tests {
             statistics.add(&StepReport {
                 contact_points: points,
                 sweeps,
-                residual: Residual { natural_map: error, worst_velocity: 0.0 },
+                residual: Residual { natural_map: error, ..Residual::default() },
                 converged: error < 1e-4,
                 worst_penetration: error,
                 ..StepReport::default()

@@ -2,8 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-/// For closing files, the summary and the end of the program.
+/// For closing files, the summary and the end of the program: s, and besides a share of the time allowed, up
+/// to so many seconds. A busy machine takes longer than two seconds to end MPI.
 const CLOSING: f64 = 2.0;
+const CLOSING_SHARE: f64 = 0.01;
+const CLOSING_MOST: f64 = 30.0;
 /// Steps and checkpoints may take longer than those before.
 const MARGIN: f64 = 2.0;
 /// Share of the longest step that is kept from step to step: what was long ago need not come again.
@@ -13,6 +16,8 @@ const FADING: f64 = 0.99;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimeLimit {
     ends_by: Option<Instant>,
+    /// What is kept for the end, s.
+    closing: f64,
     /// When a checkpoint is written to know how long one takes, if none was written before.
     half: Option<Instant>,
     /// Longest of the last ones, with all that is done between steps, s.
@@ -25,8 +30,10 @@ pub(super) struct TimeLimit {
 impl TimeLimit {
     pub fn new(ends_by: Option<Instant>) -> Self {
         let now = Instant::now();
-        let half = ends_by.map(|end| now + end.saturating_duration_since(now) / 2);
-        Self { ends_by, half, step: 0.0, save: None, last: now }
+        let allowed = ends_by.map_or(Duration::ZERO, |end| end.saturating_duration_since(now));
+        let half = ends_by.map(|_| now + allowed / 2);
+        let closing = CLOSING + (CLOSING_SHARE * allowed.as_secs_f64()).min(CLOSING_MOST);
+        Self { ends_by, closing, half, step: 0.0, save: None, last: now }
     }
 
     /// A step has been made.
@@ -49,7 +56,7 @@ impl TimeLimit {
 
     /// Whether one more step might leave too little time for the checkpoint.
     pub fn is_near(&self) -> bool {
-        let needed = MARGIN * (self.step + self.save.unwrap_or(0.0)) + CLOSING;
+        let needed = MARGIN * (self.step + self.save.unwrap_or(0.0)) + self.closing;
         let left = |end: Instant| end.saturating_duration_since(Instant::now()).as_secs_f64();
         self.ends_by.is_some_and(|end| left(end) < needed)
     }
@@ -114,7 +121,7 @@ mod tests {
         assert!(!long.is_near() && !long.wants_measure());
         long.saved(300.0);
         long.step = 100.0;
-        assert!(!long.is_near(), "twice 400 s and two fit");
+        assert!(!long.is_near(), "twice 400 s and twelve fit");
         long.step = 250.0;
         assert!(long.is_near());
         for _ in 0..200 {

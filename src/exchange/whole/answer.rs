@@ -17,8 +17,7 @@ struct Answer {
     velocities: BTreeMap<BodyId, Twist>,
     machines: Vec<Vec<f64>>,
     sweeps: usize,
-    natural_map: f64,
-    worst_velocity: f64,
+    residual: Residual,
     converged: bool,
 }
 
@@ -52,7 +51,7 @@ pub fn solve(
             velocities: if comm.rank() == OWNER { answer.machines } else { Vec::new() },
         },
         sweeps: answer.sweeps,
-        residual: Residual { natural_map: answer.natural_map, worst_velocity: answer.worst_velocity },
+        residual: answer.residual,
         converged: answer.converged,
     })
 }
@@ -80,8 +79,11 @@ impl Whole {
             velocities: self.ids.iter().copied().zip(bodies).collect(),
             machines,
             sweeps: outcome.sweeps + outcome.newton_steps,
-            natural_map: outcome.error,
-            worst_velocity: worst_velocity(&system, &outcome),
+            residual: Residual {
+                natural_map: outcome.error,
+                worst_velocity: worst_velocity(&system, &outcome),
+                worst_approach: outcome.velocities.iter().map(|velocity| -velocity.x).fold(0.0, f64::max),
+            },
             converged: outcome.converged,
         })
     }

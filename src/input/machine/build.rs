@@ -40,9 +40,10 @@ pub(in crate::input) fn read_machines(
     machines.into_iter().collect()
 }
 
-/// Keeps file and line of each cut and force, for errors that come up when the machine is assembled or moves.
+/// Keeps file and line of each joint, cut and force, for errors that come up when the machine is assembled or
+/// moves.
 fn keep_places(table: &TableReader) {
-    for list in FORCE_LISTS.into_iter().chain(["cut"]) {
+    for list in FORCE_LISTS.into_iter().chain(["joint", "cut"]) {
         let Some(Data::List(items)) = table.entry(list).map(|entry| &entry.value.data) else { continue };
         for item in items {
             if let Some((name, place)) = item.name().zip(table.reader.place(&item.origin)) {
@@ -199,6 +200,12 @@ fn read_body(table: &TableReader, name: &str, around: &Surroundings) -> Option<M
         table.relation("name", message.to_string());
     }
     let mass = table.number("mass");
+    if let Some(tiny) = mass.filter(|mass| *mass > 0.0 && !Range::MASS.contains(*mass)) {
+        let expected = Range::MASS.describe();
+        let message =
+            format!("found {tiny:e}, expected 0 for a body that only carries others, or a mass{expected} kg");
+        table.relation("mass", message);
+    }
     let centre = table.field("centre").map(|field| field.vector());
     let inertia = table.field("inertia").map(|field| read_inertia(&field));
     let points = read_points(table, "points", &["origin", "centre"]);
@@ -255,6 +262,13 @@ fn read_inertia(field: &Field) -> Option<Mat3> {
             return None;
         }
     };
+    // Of the lightest body that there can be, no larger than the smallest size.
+    let least = Range::MASS.low * Range::SIZE.low * Range::SIZE.low;
+    if let Some(tiny) = items[..3].iter().find(|moment| **moment != 0.0 && moment.abs() < least) {
+        let message = format!("found a moment of {tiny:e} kg m², expected 0 or at least {least:.0e} kg m²");
+        field.note(ErrorKind::Value, message);
+        return None;
+    }
     let [xy, yz, zx] = if items.len() == 6 { [items[3], items[4], items[5]] } else { [0.0; 3] };
     Some(Mat3::new(items[0], xy, zx, xy, items[1], yz, zx, yz, items[2]))
 }

@@ -20,14 +20,18 @@ pub fn build(case: &Case) -> Result<Vec<Machine>, SetupError> {
         let state = ControllerState { phase: 0, phase_start: time };
         let mut built = blueprint.finish(described, multibody, state)?;
         built.controller.begin(&mut built.multibody, time).map_err(problem)?;
+        built.multibody.require_mass().map_err(problem)?;
         Ok(built)
     };
     case.machines.iter().map(start).collect()
 }
 
-/// With the place of the cut that it is about.
+/// With the place of the cut or the joint that it is about.
 fn fault(case: &Case, described: &CaseMachine, problem: MultibodyError) -> SetupError {
-    let place = problem.cut().and_then(|cut| case.place_of_cut(&described.name, cut));
+    let place = match &problem {
+        MultibodyError::Massless { coordinate } => case.place_of_coordinate(&described.name, coordinate),
+        _ => problem.cut().and_then(|cut| case.place_of_cut(&described.name, cut)),
+    };
     SetupError::Machine { machine: described.name.clone(), place, problem }
 }
 

@@ -100,7 +100,8 @@ pub struct Acting {
 }
 
 impl Acting {
-    /// A pattern is made anew when a contact acts whose blocks it lacks, or when few of its contacts are left.
+    /// A pattern is made anew when a contact acts whose blocks it lacks, or when few of its contacts are
+    /// left.
     fn of(&mut self, bodies: &Bodies, slopes: &[Mat3]) -> Result<&Pattern, FactorError> {
         let acts = |contact: usize| slopes[contact] != Mat3::zeros();
         let count = (0..slopes.len()).filter(|&contact| acts(contact)).count();

@@ -169,7 +169,7 @@ impl HubSweep {
                 rounding: row.rounding(&self.velocities, &self.machine_velocities),
             };
             let (terms, worst) = seen.terms(measure);
-            partial.add(terms, worst);
+            partial.add(terms, worst, -seen.velocity.x);
         }
     }
 

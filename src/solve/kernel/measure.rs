@@ -10,11 +10,12 @@ use crate::law::{Kind, coulomb};
 use std::hint::black_box;
 
 /// What a measurement finds at eight manifolds: by lane the sums over points of ‖F‖², ‖q‖², ‖r‖², ‖u‖²,
-/// weighted, and the square of the largest error as a velocity.
+/// weighted, the square of the largest error as a velocity, and the fastest approach.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Terms {
     pub sums: [F64x8; 4],
     pub worst_square: F64x8,
+    pub approach: F64x8,
 }
 
 impl Terms {
@@ -26,7 +27,7 @@ impl Terms {
 }
 
 /// By lane the sums of all, each number rounded by its pivot ([`Grid`](decomposition::Grid)), and the largest
-/// error.
+/// error and approach.
 pub fn add_rounded(terms: &[Terms], pivots: &[f64; 4]) -> Terms {
     // SAFETY: nothing but references.
     unsafe { add_rounded_all(terms, pivots) }
@@ -49,6 +50,7 @@ unsafe fn add_rounded_lanes<I: Isa<N>, const N: usize>(terms: &[Terms], pivots: 
             *total += (term + pivot) - pivot;
         }
         total.worst_square = terms.larger_error(total.worst_square);
+        total.approach = total.approach.larger(terms.approach);
     }
     total
 }
@@ -204,6 +206,8 @@ unsafe fn measure_block<I: Isa<N>, const N: usize, const SCALED: bool>(
         // A NaN must not be lost in the maximum.
         let worst = found.worst_square.part(part);
         found.worst_square.set_part(part, worst.where_at_most(as_velocity, worst, as_velocity));
+        let approach = (-velocity[0]).where_positive(present);
+        found.approach.set_part(part, found.approach.part(part).larger(approach));
         let (error, weight, inverse) = if SCALED {
             (scaled, present, points.step_normal)
         } else {

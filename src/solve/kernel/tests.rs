@@ -253,6 +253,7 @@ impl<'a> Meter<'a> {
                 let (terms, worst) = seen.terms(measure);
                 sums.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
                 partial.add_worst(worst);
+                partial.worst_approach = partial.worst_approach.max(-seen.velocity.x);
             }
             partial.sums.add(sums);
         }
@@ -275,9 +276,11 @@ fn lanes_measure_what_the_meter_measures() {
             let found = Ruler::new(*measure).read(&sweep, &mut Alone);
             assert!((found.natural_map / expected.natural_map - 1.0).abs() < 1e-12);
             assert!((found.worst_velocity / expected.worst_velocity - 1.0).abs() < 1e-12);
+            assert!((found.worst_approach / expected.worst_approach - 1.0).abs() < 1e-12);
             let rounded = ruler.read(&sweep, &mut Alone);
             assert!((rounded.natural_map / found.natural_map - 1.0).abs() < 1e-9);
             assert_eq!(rounded.worst_velocity, found.worst_velocity);
+            assert_eq!(rounded.worst_approach, found.worst_approach);
         }
         sweep.run(&mut Alone);
     }

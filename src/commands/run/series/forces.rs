@@ -13,23 +13,29 @@ pub(super) const EACH: [(&str, &str); 4] = [
 ];
 
 /// What is said about a check.
-pub(super) const COMMON: [(&str, &str); 5] = [
+pub(super) const COMMON: [(&str, &str); 7] = [
     ("step", "steps made"),
     ("time", "at the start of the window, s"),
     ("window", "steps in it"),
     ("sweeps", "of the accurate solves, mean"),
     ("residual", "of the accurate solves, largest"),
+    ("tolerance", "of the solves of the run"),
+    (
+        "worst_error",
+        "of all forces in the first step, by their sizes; forces below a tenth of the largest of their unit (mean over the checks so far) count as that",
+    ),
 ];
 
 /// All columns that are forces or moments.
 pub(in super::super) struct ForceTable {
     names: Vec<String>,
     values: Vec<(&'static Value, At)>,
+    is_moment: Vec<bool>,
 }
 
 impl ForceTable {
     pub fn new(layout: &Layout) -> Self {
-        let mut table = Self { names: Vec::new(), values: Vec::new() };
+        let mut table = Self { names: Vec::new(), values: Vec::new(), is_moment: Vec::new() };
         table.add(&scene::GROUPS, "", 0, layout);
         for (number, machine) in layout.machines.all().iter().enumerate() {
             table.add(&machines::EACH, &format!("{}/", machine.multibody.model().name()), number, layout);
@@ -45,6 +51,7 @@ impl ForceTable {
                 for entry in forces.filter(|entry| (entry.applies)(layout, at)) {
                     self.names.push(format!("{prefix}{}", entry.name.replace("NAME", &member_name)));
                     self.values.push((&entry.value, at));
+                    self.is_moment.push(entry.unit != "N");
                 }
             }
         }
@@ -52,6 +59,11 @@ impl ForceTable {
 
     pub fn len(&self) -> usize {
         self.names.len()
+    }
+
+    /// Which of them are moments, or may be.
+    pub fn moments(&self) -> &[bool] {
+        &self.is_moment
     }
 
     /// Of `force_errors.csv`.

@@ -29,6 +29,18 @@ pub(super) static GROUPS: [Group; 3] = [
             "largest violation of the contact law at a point",
             Real(|now, _| now.report.residual.worst_velocity),
         ),
+        entry(
+            "worst_approach",
+            "m/s",
+            "fastest approach at a closed point, beyond what its law lets pass",
+            Real(|now, _| now.report.residual.worst_approach),
+        ),
+        entry(
+            "unbalanced_force",
+            "",
+            "mean of mass times acceleration of free bodies, by the mean force between two bodies in contact; 1 if none press on each other",
+            Real(|now, _| now.observed.unbalanced),
+        ),
         entry("worst_penetration", "m", "deepest overlap", Real(|now, _| now.report.worst_penetration)),
         entry(
             "worst_overlap_share",
