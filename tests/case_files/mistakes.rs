@@ -293,7 +293,7 @@ shape = "sphere"
     let expected = r#"inputs/foo.toml:2: simulation.time_step: found -1, expected a number > 0
   2 | time_step = -1
     |             ^^
-inputs/foo.toml:5: solver.tolerence: found an unknown key, expected one of tolerance, force_tolerance, measure, patch_reuse, local_law or 9 others; did you mean "tolerance"?
+inputs/foo.toml:5: solver.tolerence: found an unknown key, expected one of tolerance, force_tolerance, measure, fallback, patch_reuse or 12 others; did you mean "tolerance"?
   5 | tolerence = 1e-4
     | ^^^^^^^^^
 inputs/foo.toml:6: body.ball.material: found no such key, expected the name of a [[material]]

@@ -23,8 +23,8 @@ use std::time::Instant;
 ///   nsgs           plain Gauss-Seidel, contact by contact in the order of the file, each solved exactly
 ///   nncg           the same, accelerated by a nonlinear conjugate gradient
 ///   prox-newton    proximal points by a nonsmooth Newton method with a sparse factorisation of W
-///   sweeps-newton  coloured sweeps, then proximal points with a factorisation in the velocities of the bodies,
-///                  which only the global form knows: for packings that are pressed, jammed or compliant
+///   sweeps-newton  coloured sweeps, then proximal points with a factorisation in the velocities of the
+///                  bodies, which only the global form knows: for packings that are pressed or compliant
 ///
 /// Exit codes: 0 all are solved; 1 a file cannot be read, holds no contact problem or cannot be written;
 /// 2 the command line is wrong; 3 a problem is not solved to the tolerance.
