@@ -37,8 +37,9 @@ impl Sparse {
     ///
     /// Precondition: rows and columns lie inside.
     pub fn from_triplets(rows: usize, columns: usize, triplets: &[(u32, u32, f64)]) -> Self {
-        let mut order: Vec<usize> = (0..triplets.len()).collect();
-        order.sort_by_key(|&entry| (triplets[entry].0, triplets[entry].1));
+        let given: Vec<usize> = (0..triplets.len()).collect();
+        let by_column = scattered(&given, columns, |entry| triplets[entry].1);
+        let order = scattered(&by_column, rows, |entry| triplets[entry].0);
         let mut sparse = Self::zeros(rows, columns);
         let mut last = None;
         for entry in order {
@@ -165,6 +166,24 @@ impl Sparse {
             *sum += self.row(row).map(|(column, value)| value * x[column]).sum::<f64>();
         }
     }
+}
+
+/// Entries by place, those of one place in the order given: W of a large problem has millions of them.
+fn scattered(entries: &[usize], places: usize, place: impl Fn(usize) -> u32) -> Vec<usize> {
+    let mut next = vec![0; places + 1];
+    for &entry in entries {
+        next[place(entry) as usize + 1] += 1;
+    }
+    for place in 0..places {
+        next[place + 1] += next[place];
+    }
+    let mut result = vec![0; entries.len()];
+    for &entry in entries {
+        let next = &mut next[place(entry) as usize];
+        result[*next] = entry;
+        *next += 1;
+    }
+    result
 }
 
 /// Indices are kept in 32 bits, as files have them.
