@@ -19,7 +19,7 @@ pub fn hand_over(contacts: &mut ContactProblem, method: Method, options: &Option
     let comm = contacts.comm;
     // A problem that cannot be assembled, or is too large for that, stays as the sweeps have left it.
     let Ok(found) = whole::solve(&contacts.share(), Some(&swept.solution), method, &nearer, comm) else {
-        return swept;
+        return Solved { handed_over: true, ..swept };
     };
     let starts = contacts.replace_starts(found.impulses, found.hub.impulses);
     let measured = measure(contacts, options);
