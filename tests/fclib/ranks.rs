@@ -83,7 +83,7 @@ fn the_step_can_use_every_solver() {
     let directory = Directory::new("fclib-methods");
     let case = project("inputs/ballast-box.toml");
     let mut energies = Vec::new();
-    for method in ["coloured", "auto", "nsgs", "nncg", "prox-newton"] {
+    for method in ["coloured", "auto", "nsgs", "nncg", "prox-newton", "sweeps-newton"] {
         let set = format!("solver.method={method}");
         let more = [
             "--steps",

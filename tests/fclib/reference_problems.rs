@@ -104,7 +104,7 @@ fn a_stack_of_our_own() {
         let files = [directory.file("global.hdf5"), directory.file("local.hdf5")];
         write_fclib(&files[0], &content).expect("a file");
         write_fclib(&files[1], &local(&content)).expect("a file");
-        for solver in ["auto", "nsgs", "nncg", "prox-newton"] {
+        for solver in ["auto", "nsgs", "nncg", "prox-newton", "sweeps-newton"] {
             let output = solve(&["--solver", solver, "--write-solution", "--tolerance", "1e-9"], &files);
             let words = String::from_utf8_lossy(&output.stdout).into_owned();
             assert_eq!(output.status.code(), Some(0), "{dimension}D, {solver}:\n{words}");
@@ -131,10 +131,10 @@ fn profiles_are_drawn() {
     let output = solve(&["--profile", &svg.display().to_string()], &[file]);
     assert_eq!(output.status.code(), Some(0));
     let drawing = std::fs::read_to_string(&svg).expect("a drawing");
-    for solver in ["auto", "nsgs", "nncg", "prox-newton"] {
+    for solver in ["auto", "nsgs", "nncg", "prox-newton", "sweeps-newton"] {
         assert!(drawing.contains(&format!(">{solver}<")), "{drawing}");
     }
-    assert_eq!(std::fs::read_to_string(directory.file("profile.csv")).expect("numbers").lines().count(), 5);
+    assert_eq!(std::fs::read_to_string(directory.file("profile.csv")).expect("numbers").lines().count(), 6);
 }
 
 #[test]
