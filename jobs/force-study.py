@@ -42,8 +42,8 @@ def arguments():
     tolerance.add_argument("--cases", nargs="+", default=list(CASES), choices=list(CASES))
     tolerance.add_argument("--picture", help="where the figure goes, e.g. docs/pictures/force-errors.svg")
     fallback = parts.add_parser("fallback", help="steps that miss their tolerance in the tamping demo")
-    fallback.add_argument("--turns", type=int, default=4, help="so many pieces, which are run in turns")
-    fallback.add_argument("--steps", type=int, default=2000)
+    fallback.add_argument("--turns", type=int, default=6, help="so many pieces, which are run in turns")
+    fallback.add_argument("--steps", type=int, default=3000)
     fallback.add_argument("--variants", nargs="+", default=list(VARIANTS), choices=list(VARIANTS))
     return parser.parse_args()
 
