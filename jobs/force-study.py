@@ -5,8 +5,8 @@
     .venv/bin/python jobs/force-study.py tolerance    # errors of single steps and of 10 ms against solver.tolerance
     .venv/bin/python jobs/force-study.py fallback     # steps that miss their tolerance in the tamping demo
 
-The tamping demo wants out/tamping/demo-deposit/final.h5 (make demo). The program is $BRECCIA or target/release/breccia. Results stay in
-out/force-study; runs that are there are not made again.
+The tamping demo wants out/tamping/demo-deposit/final.h5 (make demo); `tolerance` takes its checkpoints from `fallback`, so that goes first. The
+program is $BRECCIA or target/release/breccia. Results stay in out/force-study; runs that are there are not made again.
 """
 import argparse
 import csv
