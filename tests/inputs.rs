@@ -279,8 +279,8 @@ fn numbers_are_those_of_the_table() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The table with the digests and numbers of this run, if they do not depend on ranks; entries that did not run
-/// keep theirs. Other kinds of machines stay in it if all digests are those that it had.
+/// The table with the digests and numbers of this run, if they do not depend on ranks; entries that did not
+/// run keep theirs. Other kinds of machines stay in it if all digests are those that it had.
 fn write_pins() {
     let wrong = apart();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
